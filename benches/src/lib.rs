@@ -34,6 +34,7 @@ pub mod needs;
 pub mod pairs;
 pub mod run;
 mod run_overhead;
+mod site;
 pub mod sparse;
 mod store_scale;
 mod stream_vs_peers;
@@ -74,6 +75,7 @@ enum Bench {
     LayoutVsFilefrag(layout_vs_filefrag::Arguments),
     MixVsFio(mix_vs_fio::Arguments),
     RunOverhead(run_overhead::Arguments),
+    Site(site::Arguments),
     StoreScale(store_scale::Arguments),
     StreamVsPeers(stream_vs_peers::Arguments),
     ThroughputVsFio(throughput_vs_fio::Arguments),
@@ -100,6 +102,7 @@ pub fn main() -> ExitCode {
         Bench::LayoutVsFilefrag(arguments) => layout_vs_filefrag::main(arguments),
         Bench::MixVsFio(arguments) => mix_vs_fio::main(arguments),
         Bench::RunOverhead(arguments) => run_overhead::main(&arguments),
+        Bench::Site(arguments) => site::main(&arguments),
         Bench::StoreScale(arguments) => store_scale::main(&arguments),
         Bench::StreamVsPeers(arguments) => stream_vs_peers::main(arguments),
         Bench::ThroughputVsFio(arguments) => throughput_vs_fio::main(arguments),

@@ -25,6 +25,8 @@ use crate::figure::{self, Figure, Measured, SideCell, cells_of};
 use crate::key::{Keys, short_id};
 use crate::options::Options;
 use crate::side::{Side, SideRun};
+/// Fewest runs of a series in which a step can be found.
+pub use stats::change::FEWEST as FEWEST_RUNS;
 pub use text::render;
 
 /// In which order the runs are.
@@ -52,6 +54,11 @@ pub struct Point {
     pub label: String,
     /// Median of its trials, in the series' unit.
     pub value: f64,
+    /// Trials with a value.
+    pub trials: usize,
+    /// 95 % interval of that median, in the series' unit; none for a single trial. It is about these trials and says
+    /// nothing of another run.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// A nominated step.
@@ -157,7 +164,7 @@ pub fn history(
         runs,
     };
     figure::check(std::slice::from_ref(&side), options)?;
-    let mut series = all_series(&side, by, options);
+    let mut series = all_series(&side, by, options)?;
     let settings = Settings {
         permutations: match series.len() {
             0..=MANY => 999,
@@ -224,7 +231,7 @@ fn label(one: &SideRun, by: By) -> String {
     words::printable(&text.unwrap_or_else(|| "unknown".to_owned())).into_owned()
 }
 
-fn all_series(side: &Side, by: By, options: &Options) -> Vec<Series> {
+fn all_series(side: &Side, by: By, options: &Options) -> Result<Vec<Series>, Error> {
     let keys = Keys::of(side.runs.iter().map(|one| &one.run), &options.across);
     let (order, cells) = cells_of(side, &keys);
     let wanted: Vec<(&String, &SideCell)> = order
@@ -236,10 +243,18 @@ fn all_series(side: &Side, by: By, options: &Options) -> Vec<Series> {
     let mut all = Vec::new();
     for ((key, cell), name) in wanted.iter().zip(names) {
         for figure in figure::figures(side, &cell.cell.workload_name, options) {
-            all.extend(of_figure(side, cell, &name, &short_id(key), &figure, by));
+            all.extend(of_figure(
+                side,
+                cell,
+                &name,
+                &short_id(key),
+                &figure,
+                options,
+                by,
+            )?);
         }
     }
-    all
+    Ok(all)
 }
 
 /// A series for each kind of times: those of different clocks never meet.
@@ -249,8 +264,9 @@ fn of_figure(
     name: &str,
     id: &str,
     figure: &Figure,
+    options: &Options,
     by: By,
-) -> Vec<Series> {
+) -> Result<Vec<Series>, Error> {
     let mut all: Vec<Series> = Vec::new();
     for (at, one) in side.runs.iter().enumerate() {
         let alone = SideCell {
@@ -284,6 +300,9 @@ fn of_figure(
             at: one.run.started_at,
             label: label(one, by),
             value,
+            trials: measured.trials(),
+            interval: stats::order::median_interval(&measured.values(false), options.level)?
+                .map(|found| [found.low, found.high]),
         };
         match all.iter_mut().find(|series| series.times == times) {
             Some(series) => series.points.push(point),
@@ -303,7 +322,7 @@ fn of_figure(
             }),
         }
     }
-    all
+    Ok(all)
 }
 
 fn find_steps(

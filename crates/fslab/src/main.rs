@@ -80,6 +80,8 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::History(args) => commands::history::run(&args),
         Command::BisectStep(args) => Ok(commands::bisect_step::run(&args)),
+        Command::Site(args) => commands::site::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Clean(args) => commands::clean::run(&args),

@@ -83,6 +83,8 @@ pub(crate) enum CompareFormat {
     Gitlab,
     /// Markdown for a GitHub job summary
     Github,
+    /// One self-contained page
+    Html,
 }
 
 #[derive(Debug, Args)]

@@ -36,15 +36,16 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     let compared = ::compare::compare(&sides, &options)?;
-    let format = match args.format {
-        CompareFormat::Text => Format::Text,
-        CompareFormat::Json => Format::Json,
-        CompareFormat::Md => Format::Md,
-        CompareFormat::Junit => Format::Junit,
-        CompareFormat::Gitlab => Format::Gitlab,
-        CompareFormat::Github => Format::Github,
+    let text = match args.format {
+        CompareFormat::Text => render(&compared, Format::Text),
+        CompareFormat::Json => render(&compared, Format::Json),
+        CompareFormat::Md => render(&compared, Format::Md),
+        CompareFormat::Junit => render(&compared, Format::Junit),
+        CompareFormat::Gitlab => render(&compared, Format::Gitlab),
+        CompareFormat::Github => render(&compared, Format::Github),
+        CompareFormat::Html => site::comparison_page(&compared, &super::tool())?,
     };
-    print(&render(&compared, format), args.output.as_deref())?;
+    print(&text, args.output.as_deref())?;
     Ok(match compared.outcome {
         Outcome::Passed => exit::OK,
         Outcome::Nothing => {

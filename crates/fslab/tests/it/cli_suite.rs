@@ -259,3 +259,14 @@ suite!(bisect_step, ["bisect-step"], bad = 255, closed = 125, printing = |scratc
     }
     words("--good tag.side=good --bad tag.side=bad -- false {out}")
 }, missing = ["--good", "no-such-thing", "--bad", "no-such-thing", "--", "true", "{out}"] => 255);
+
+suite!(site, ["site"], printing = |scratch| {
+    example_run(&scratch);
+    words("pages --from .")
+}, missing = ["pages", "--from", "no-such-thing"] => 2);
+
+#[cfg(feature = "serve")]
+suite!(serve, ["serve"], printing = |scratch| {
+    example_run(&scratch);
+    words("--from . --listen 127.0.0.1:0")
+}, missing = ["--from", "no-such-thing"] => 2);

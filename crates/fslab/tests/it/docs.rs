@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 43] = [
+pub(crate) const COMMANDS: [&[&str]; 45] = [
     &[],
     &["run"],
     &["plan"],
@@ -51,6 +51,8 @@ pub(crate) const COMMANDS: [&[&str]; 43] = [
     &["compare"],
     &["history"],
     &["bisect-step"],
+    &["site"],
+    &["serve"],
 ];
 
 #[test]

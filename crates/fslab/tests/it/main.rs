@@ -47,6 +47,8 @@ mod refusals;
 mod released;
 mod run_whole;
 mod same_layout;
+#[cfg(feature = "serve")]
+mod serve;
 mod stacks;
 mod store;
 mod trace;
