@@ -31,12 +31,12 @@ pub(crate) fn run(args: &ForgeArgs) -> anyhow::Result<u8> {
 
 fn code(error: &Error) -> u8 {
     match error {
-        Error::Option(_) | Error::Room { .. } | Error::Population(_) | Error::Start(_) => {
+        Error::Option(_) | Error::Room { .. } | Error::Population(_) | Error::Start { .. } => {
             exit::USAGE
         }
         Error::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => exit::USAGE,
         Error::Stopped => exit::INTERRUPTED,
-        Error::Io { .. } | Error::Format(_) => exit::TROUBLE,
+        Error::Io { .. } | Error::Format(_) | Error::Unexpected { .. } => exit::TROUBLE,
     }
 }
 
