@@ -20,6 +20,7 @@ pub mod ext4;
 mod image;
 mod image_file;
 mod maker;
+pub mod ocfs2;
 pub mod population;
 mod units;
 
