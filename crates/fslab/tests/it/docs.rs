@@ -34,6 +34,7 @@ pub(crate) const COMMANDS: [&[&str]; 43] = [
     &["crash"],
     &["forge"],
     &["forge", "ext4"],
+    &["forge", "ocfs2"],
     &["forge", "damage"],
     &["layout"],
     &["trace"],
