@@ -51,7 +51,7 @@ impl Bitmap {
                 .get((at / 64) as usize)
                 .copied()
                 .unwrap_or(u64::MAX);
-            if at % 64 == 0 && at + 64 <= to && (word == 0 || word == u64::MAX) {
+            if at.is_multiple_of(64) && at + 64 <= to && (word == 0 || word == u64::MAX) {
                 if word == 0 {
                     push(&mut runs, at, 64);
                 }

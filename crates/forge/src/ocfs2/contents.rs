@@ -11,7 +11,8 @@ use super::tree;
 use super::volume::{Empty, directory_room};
 use crate::Error;
 use crate::population::{
-    Blocks, FileKind, History, ObjectId, Piece, Population, Profile, Recipe, Role, Slots,
+    Blocks, Distribution, FileKind, History, ObjectId, Piece, Population, Profile, Recipe, Role,
+    Slots,
 };
 
 /// The longest target of a symbolic link in Linux, bytes.
@@ -124,15 +125,14 @@ impl Contents {
         for directory in 0..self.population.directories() {
             let slots = self.population.slots(directory);
             let history = self.population.history(directory, &slots);
-            let size = match known.get(&history.recipe) {
-                Some(size) => *size,
-                None => {
-                    let size = self.shape_of(&slots, &history)?.size();
-                    if known.len() < KEPT {
-                        known.insert(history.recipe, size);
-                    }
-                    size
+            let size = if let Some(size) = known.get(&history.recipe) {
+                *size
+            } else {
+                let size = self.shape_of(&slots, &history)?.size();
+                if known.len() < KEPT {
+                    known.insert(history.recipe, size);
                 }
+                size
             };
             if let Some(size) = size {
                 self.sizes.insert(directory, size);
@@ -270,7 +270,7 @@ impl Contents {
             .div_ceil(self.cluster_blocks)
     }
 
-    /// Blocks that an object with so many extents takes from the allocator of extent blocks.
+    /// Blocks that an object with this number of extents takes from the allocator of extent blocks.
     pub(super) fn extent_blocks(&self, object: &Object, extents: u64) -> u32 {
         let per_block = block_room(self.block_size) as u64;
         let mut blocks = u32::from(object.attributes);
@@ -357,7 +357,7 @@ fn possible(population: &Population, empty: &Empty) -> Result<(), Error> {
     let longest = kinds
         .target_length
         .as_ref()
-        .map_or(0, |length| length.greatest());
+        .map_or(0, Distribution::greatest);
     if kinds.symlinks > 0.0 && longest > LONGEST_TARGET {
         return Err(Error::Option(format!(
             "kinds.target_length: not possible in this volume: targets have {LONGEST_TARGET} bytes at most"

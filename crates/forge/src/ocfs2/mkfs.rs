@@ -47,12 +47,7 @@ pub(super) fn make(
 /// The options of mkfs.ocfs2: `-x` asks no questions, `-F` overwrites.
 fn arguments(options: &Options, uuid: [u8; 16], image: &ImageFile) -> Result<Vec<OsString>, Error> {
     let mut all: Vec<OsString> = ["-x", "-F", "-U"].map(OsString::from).into();
-    all.push(
-        uuid.iter()
-            .map(|byte| format!("{byte:02X}"))
-            .collect::<String>()
-            .into(),
-    );
+    all.push(format!("{:032X}", u128::from_be_bytes(uuid)).into());
     let mut option = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             all.extend([OsString::from(name), value.into()]);
@@ -120,14 +115,14 @@ fn failure(version: &str, talk: &Talk, status: ExitStatus, path: PathBuf) -> Err
             source,
         };
     }
-    let said = errors.lines().map(str::trim).find(|line| {
+    let line = errors.lines().map(str::trim).find(|line| {
         // An image cannot be discarded, which is no fault.
         !(line.is_empty()
             || is_version(line)
             || line.starts_with("WARNING")
             || line.contains("Discard device blocks"))
     });
-    let why = said.map_or_else(
+    let why = line.map_or_else(
         || status.to_string(),
         |line| line.trim_start_matches("mkfs.ocfs2: ").to_owned(),
     );

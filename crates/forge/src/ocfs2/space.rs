@@ -104,15 +104,13 @@ pub(super) fn place(
         .map(|&count| u64::from(count))
         .sum();
     let mut walk = Walk::new(clusters, per_group, need, wanted);
-    let found = match walk.take(bitmap, groups) {
-        Some(found) => found,
+    let mut found = walk.take(bitmap, groups);
+    if found.is_none() {
         // Runs in proportion leave pieces unused; on a volume that is nearly full all groups come first.
-        None => {
-            walk = Walk::new(clusters, per_group, need, wanted);
-            let all = walk.take(bitmap, Groups::Packed);
-            all.ok_or_else(|| room(bitmap, clusters, need, wanted))?
-        }
-    };
+        walk = Walk::new(clusters, per_group, need, wanted);
+        found = walk.take(bitmap, Groups::Packed);
+    }
+    let found = found.ok_or_else(|| room(bitmap, clusters, need, wanted))?;
     for &cluster in &found {
         bitmap.set(cluster, need.group_clusters);
     }
@@ -213,14 +211,7 @@ impl<'a> Walk<'a> {
                     inodes_left.div_ceil(remaining),
                     data_left.div_ceil(remaining),
                 ),
-                Groups::Kernel => (
-                    if self.inodes_are_behind() {
-                        inodes_left
-                    } else {
-                        0
-                    },
-                    data_left,
-                ),
+                Groups::Kernel => (if self.inodes_lag() { inodes_left } else { 0 }, data_left),
             };
             let first = nth * self.per_group;
             let end = (first + self.per_group).min(self.clusters);
@@ -231,7 +222,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a smaller share of the groups than of the data is placed.
-    fn inodes_are_behind(&self) -> bool {
+    fn inodes_lag(&self) -> bool {
         let (groups, data) = (self.found.len() as u128, u128::from(self.space.total));
         groups * u128::from(self.need.data.max(1))
             <= data.max(u128::from(self.need.data == 0)) * u128::from(self.wanted)

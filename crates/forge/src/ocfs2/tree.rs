@@ -4,12 +4,12 @@
 //! extent blocks in this order: leaves, then each level above them.
 
 use ondisk::ocfs2::extent::{BLOCK_LIST, ExtentHead, SIGNATURE, block_room};
-use ondisk::ocfs2::{ExtentBlock, ExtentList, ExtentRecord};
+use ondisk::ocfs2::{BlockCheck, ExtentBlock, ExtentList, ExtentRecord};
 
 use super::blocks::{Place, Seal};
 use crate::Error;
 
-/// Extent blocks of a tree with so many records, whose root holds `root` of them.
+/// Extent blocks of a tree with this number of records, whose root holds `root` of them.
 pub(super) fn blocks(records: u64, root: u64, per_block: u64) -> u32 {
     let (mut level, mut all) = (records, 0);
     while level > root {
@@ -51,7 +51,7 @@ pub(super) fn build(
     root: usize,
     common: Common,
     mut places: impl Iterator<Item = Place>,
-    write: &mut dyn FnMut(u64, &[u8]) -> Result<(), Error>,
+    mut write: impl FnMut(u64, &[u8]) -> Result<(), Error>,
 ) -> Result<Root, Error> {
     let room = block_room(common.block_size);
     let mut this = Root {
@@ -108,7 +108,7 @@ fn extent_block(
     let mut block = vec![0; common.block_size];
     *ExtentBlock::read_mut(&mut block)? = ExtentBlock {
         h_signature: SIGNATURE,
-        h_check: Default::default(),
+        h_check: BlockCheck::default(),
         h_suballoc_slot: common.slot.into(),
         h_suballoc_bit: place.bit.into(),
         h_fs_generation: common.generation.into(),
@@ -161,7 +161,7 @@ mod tests {
             bit,
         });
         let mut written = Vec::new();
-        let root = build(all, 20, common, places, &mut |at, block| {
+        let root = build(all, 20, common, places, |at, block| {
             written.push((at, block.to_vec()));
             Ok(())
         })

@@ -396,6 +396,11 @@ fn features(sb: &Superblock) -> Result<Features, Error> {
             "a heartbeat device has no files; leave that option out".to_owned(),
         ));
     }
+    if incompat("indexed-dirs") && !incompat("inline-data") {
+        return Err(Error::Option(
+            "the features indexed-dirs without inline-data are not possible here: mkfs.ocfs2 then makes indexes of its own; clear both (noinline-data,noindexed-dirs)".to_owned(),
+        ));
+    }
     Ok(Features {
         inline_data: incompat("inline-data"),
         indexed_dirs: incompat("indexed-dirs"),

@@ -8,6 +8,7 @@ mod allocators;
 mod directory;
 mod group;
 mod inode;
+mod writer;
 
 use progress::{Progress, Step, Unit};
 
@@ -16,7 +17,7 @@ use super::plan::Plan;
 use super::volume::Empty;
 use crate::{Error, Written, units};
 
-use group::Writer;
+use writer::Writer;
 
 /// What all threads share.
 #[derive(Clone, Copy)]

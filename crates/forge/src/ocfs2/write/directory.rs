@@ -7,8 +7,8 @@ use ondisk::ocfs2::index::{
 };
 use ondisk::ocfs2::{BlockCheck, Dinode, DxLeaf, DxRoot, ExtentRecord};
 
-use super::group::Writer;
-use super::inode::{Cursor, inline_head, mode};
+use super::inode::{inline_head, mode};
+use super::writer::{Cursor, Writer};
 use crate::Error;
 use crate::ocfs2::blocks::Place;
 use crate::ocfs2::contents::{Kind, Object};
@@ -29,7 +29,7 @@ impl Writer<'_> {
         place: Place,
         cursor: &mut Cursor,
     ) -> Result<(), Error> {
-        let (shape, _) = self.shape(directory)?;
+        let shape = self.shape(directory)?;
         if shape.inline {
             let room = self.shared.contents.rules.inline_room as usize;
             inline_head(block, room)?;

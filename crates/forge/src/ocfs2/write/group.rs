@@ -1,47 +1,20 @@
 //! One group of inodes.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use ondisk::ocfs2::GroupDescriptor;
 use ondisk::ocfs2::chain::{self, BITMAP, SIGNATURE};
 use ondisk::ocfs2::dinode::{self, Dinode};
+use ondisk::ocfs2::{BlockCheck, GroupDescriptor};
 use progress::Progress;
 
 use super::Shared;
-use super::inode::Cursor;
+use super::writer::{Cursor, Writer};
 use crate::Error;
 use crate::ocfs2::blocks::Place;
 use crate::ocfs2::contents::Kind;
-use crate::ocfs2::directory::Shape;
-use crate::ocfs2::plan::{Extent, Suballocator};
+use crate::ocfs2::plan::Suballocator;
 use crate::ocfs2::volume::{Empty, GROUP_CHECK};
-use crate::population::{ObjectId, Recipe};
+use crate::population::ObjectId;
 
-/// Bytes of grown directories that a thread keeps.
-const KEPT: usize = 16 << 20;
-
-/// A thread's buffers.
-pub(in crate::ocfs2) struct Writer<'a> {
-    pub(super) shared: Shared<'a>,
-    /// The blocks of a group.
-    buffer: Vec<u8>,
-    pub(super) extents: Vec<Extent>,
-    shapes: HashMap<Recipe, Arc<Shape>>,
-    kept: usize,
-}
-
-impl<'a> Writer<'a> {
-    pub(in crate::ocfs2) fn new(shared: Shared<'a>) -> Self {
-        Self {
-            shared,
-            buffer: Vec::new(),
-            extents: Vec::new(),
-            shapes: HashMap::new(),
-            kept: 0,
-        }
-    }
-
+impl Writer<'_> {
     /// The root, whose inode mkfs.ocfs2 made.
     pub(in crate::ocfs2) fn root(&mut self) -> Result<(), Error> {
         let Shared {
@@ -144,26 +117,6 @@ impl<'a> Writer<'a> {
         progress.advance(inodes);
         Ok(())
     }
-
-    /// A directory grown again, or one like it.
-    pub(super) fn shape(&mut self, directory: u32) -> Result<(Arc<Shape>, u64), Error> {
-        let contents = self.shared.contents;
-        let slots = contents.population.slots(directory);
-        let history = contents.population.history(directory, &slots);
-        if let Some(shape) = self.shapes.get(&history.recipe) {
-            return Ok((Arc::clone(shape), slots.set));
-        }
-        let shape = Arc::new(contents.shape_of(&slots, &history)?);
-        if contents.population.profile().names.sets > 0 && shape.memory() <= KEPT {
-            if self.kept + shape.memory() > KEPT {
-                self.shapes.clear();
-                self.kept = 0;
-            }
-            self.kept += shape.memory();
-            self.shapes.insert(history.recipe, Arc::clone(&shape));
-        }
-        Ok((shape, slots.set))
-    }
 }
 
 /// Bytes of the bitmap of a suballocator's group.
@@ -205,7 +158,7 @@ pub(super) fn descriptor(
         bg_next_group: next.into(),
         bg_parent_dinode: allocator.inode.into(),
         bg_blkno: allocator.groups[group].into(),
-        bg_check: Default::default(),
+        bg_check: BlockCheck::default(),
         bg_reserved2: 0.into(),
     };
     block[BITMAP..BITMAP + bitmap.len()].copy_from_slice(bitmap);

@@ -5,7 +5,7 @@ use ondisk::ocfs2::extent::ExtentRecord;
 use ondisk::ocfs2::xattr::{BLOCK_HEADER, SIGNATURE};
 use ondisk::ocfs2::{BlockCheck, XattrBlock};
 
-use super::group::Writer;
+use super::writer::{Cursor, Writer};
 use crate::Error;
 use crate::ocfs2::attributes;
 use crate::ocfs2::blocks::Place;
@@ -13,15 +13,6 @@ use crate::ocfs2::contents::{Kind, Object};
 use crate::ocfs2::plan::{self, Extent};
 use crate::ocfs2::tree::{self, Common};
 use crate::population::{FileKind, Namespace, ObjectId};
-
-/// What is given out next.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cursor {
-    /// The next address of data.
-    pub(super) data: u64,
-    /// The next extent block.
-    pub(super) extent: u32,
-}
 
 /// `i_mode`.
 pub(super) fn mode(kind: Kind) -> u16 {
@@ -239,13 +230,9 @@ impl Writer<'_> {
         let per_block = ondisk::ocfs2::extent::block_room(empty.block_size()) as u64;
         let count = tree::blocks(records.len() as u64, room as u64, per_block);
         let places: Vec<Place> = (0..count).map(|_| self.take(id, cursor)).collect();
-        tree::build(
-            records,
-            room,
-            common,
-            places.into_iter(),
-            &mut |at, block| empty.put(at, block),
-        )
+        tree::build(records, room, common, places.into_iter(), |at, block| {
+            empty.put(at, block)
+        })
     }
 
     fn attribute_block(&self, id: ObjectId, at: Place) -> Result<(), Error> {
