@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 43] = [
+pub(crate) const COMMANDS: [&[&str]; 44] = [
     &[],
     &["run"],
     &["plan"],

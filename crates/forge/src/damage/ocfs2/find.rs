@@ -34,6 +34,23 @@ pub(super) enum Find {
 }
 
 impl Find {
+    /// What it is, after "the filesystem has no".
+    fn name(self) -> &'static str {
+        match self {
+            Self::File => "regular file of three clusters in one extent",
+            Self::Pieces => "regular file of three extents",
+            Self::Tree => "regular file with a tree of extents",
+            Self::Empty => "empty regular file",
+            Self::Inline => "regular file in its inode",
+            Self::Link => "symbolic link with a block",
+            Self::InlineDirectory => "directory of five names in its inode",
+            Self::Indexed => "directory with an index",
+            Self::Blocks => "directory with blocks",
+            Self::Note => "file with attributes in its inode",
+            Self::Attributes => "file with a block of attributes",
+        }
+    }
+
     fn matches(self, volume: &Volume<'_>, at: u64, block: &[u8]) -> Result<bool, Error> {
         let head = Dinode::read(block)?;
         let kind = head.i_mode.get() & 0xf000;
@@ -68,11 +85,8 @@ impl Find {
 impl Volume<'_> {
     /// The first inode of a kind.
     pub(super) fn find(&self, what: Find) -> Result<u64, Error> {
-        let found =
-            self.inodes(&mut |at, block| Ok(what.matches(self, at, block)?.then_some(at)))?;
-        found.ok_or(Error::Missing {
-            what: "inode of that kind",
-        })
+        let found = self.inodes(|at, block| Ok(what.matches(self, at, block)?.then_some(at)))?;
+        found.ok_or(Error::Missing { what: what.name() })
     }
 
     /// The entry that leads to an inode, and the directory that has it.
@@ -86,7 +100,7 @@ impl Volume<'_> {
         if let Some(found) = search(self.root)? {
             return Ok(found);
         }
-        let found = self.inodes(&mut |at, block| {
+        let found = self.inodes(|at, block| {
             if Dinode::read(block)?.i_mode.get() & 0xf000 == 0x4000 {
                 search(at)
             } else {

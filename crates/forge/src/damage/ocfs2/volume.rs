@@ -179,7 +179,7 @@ impl<'a> Volume<'a> {
     /// Calls `each` for every valid inode of the first slot until it returns a value.
     pub(super) fn inodes<T>(
         &self,
-        each: &mut dyn FnMut(u64, &[u8]) -> Result<Option<T>, Error>,
+        mut each: impl FnMut(u64, &[u8]) -> Result<Option<T>, Error>,
     ) -> Result<Option<T>, Error> {
         for group in self.groups("inode_alloc:0000")? {
             let descriptor = self.block(group)?;

@@ -54,6 +54,12 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
         applied.map_err(|error| anyhow!("{}: {}: {error}", out::path(image), case.name()))?;
         out::print(&case.line())?;
     }
+    if args.random.is_some() && ocfs2::is_volume(&mut medium) {
+        return Ok(usage(&format!(
+            "{}: an OCFS2 volume; --random is for ext2, ext3 and ext4: give --case NAME (see --list)",
+            out::path(image)
+        )));
+    }
     if let Some(count) = args.random {
         let what = Random {
             count,

@@ -26,7 +26,7 @@ pub(super) static CASES: &[Case] = &[
     fields(
         "xattr-location-invalid",
         "XATTR_LOCATION_INVALID",
-        "a short value is said to be elsewhere",
+        "the entry of a short value leads to clusters",
         &[edit(At::AttributeBlock, ENTRY + 7, 1, Set(4))],
     ),
     fields(
