@@ -57,7 +57,8 @@ const PLAIN: &str = r#"
     fragmented = 0.3
 "#;
 
-fn sizes(size: &str, block: u32, cluster: u32) -> Options {
+/// Options of a volume for one node with these sizes.
+pub(super) fn sizes(size: &str, block: u32, cluster: u32) -> Options {
     let mut options = options(size);
     options.block_size = Some(block);
     options.cluster_size = Some(cluster);
@@ -102,7 +103,12 @@ fn every_set_of_features() {
         ),
         ("few", FeatureLevel::MaxCompat, &[], PLAIN),
         ("metaecc", FeatureLevel::Default, &["metaecc"], RICH),
-        ("no inline", FeatureLevel::Default, &["noinline-data"], RICH),
+        (
+            "no inline",
+            FeatureLevel::Default,
+            &["noinline-data", "noindexed-dirs"],
+            RICH,
+        ),
         ("no index", FeatureLevel::Default, &["noindexed-dirs"], RICH),
         (
             "no index, metaecc",
@@ -132,7 +138,7 @@ fn every_set_of_features() {
     for (what, level, features, profile) in cases {
         let mut options = sizes("400M", 4096, 4096);
         options.feature_level = level;
-        options.features = features.iter().map(ToString::to_string).collect();
+        options.features = features.iter().map(|name| (*name).to_owned()).collect();
         let forged = forge(&options, profile).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_clean(&forged, what);
     }

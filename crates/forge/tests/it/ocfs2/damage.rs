@@ -120,7 +120,7 @@ fn fault(case: &Case, sound: &[u8], folder: &Path) -> Option<String> {
     let codes = case.also.iter().chain([&case.code]);
     let expected: BTreeSet<String> = codes
         .filter(|code| !code.is_empty())
-        .map(ToString::to_string)
+        .map(|code| (*code).to_owned())
         .collect();
     let problems: Vec<&str> = text
         .lines()

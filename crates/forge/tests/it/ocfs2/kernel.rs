@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use forge::ocfs2::attributes;
 use forge::population::{FileKind, Listed, Population};
 
-use super::clean::RICH;
-use super::common::{Forged, forge, fsck, options, tools};
+use super::clean::{RICH, sizes};
+use super::common::{Forged, forge, fsck, tools};
 use super::readback::compare;
 
 const INIT: &str = r#"#!/bin/bash
@@ -139,7 +139,7 @@ fn round(forged: &Forged, with_attributes: bool) -> bool {
     }
     let after = fsck(&forged.image);
     assert_eq!(after.code, Some(0), "{}", after.text);
-    let problems = after.problems();
+    let problems = after.problems(forged.system_directory());
     assert!(problems.is_empty(), "{problems:#?}");
     assert!(after.count("regular file") > made);
     true
@@ -151,8 +151,7 @@ fn a_kernel_reads_everything_back_and_writes_needs_uml() {
         return;
     }
     for metaecc in [false, true] {
-        let mut options = options("700M");
-        options.local = true;
+        let mut options = sizes("700M", 4096, 4096);
         if metaecc {
             options.features = vec!["metaecc".to_owned()];
         }

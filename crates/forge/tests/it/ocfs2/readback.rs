@@ -8,8 +8,8 @@ use std::process::Command;
 use forge::ocfs2::{link_target, read};
 use forge::population::{FileKind, Listed, Named, Population};
 
-use super::clean::RICH;
-use super::common::{forge, options, tools};
+use super::clean::{RICH, sizes};
+use super::common::{forge, tools};
 
 /// Compares a tree with the population from a directory on; returns the names seen. Sockets may be missing: no archive holds them.
 pub(crate) fn compare(population: &Population, directory: u32, at: &Path, cluster: u32) -> usize {
@@ -85,7 +85,7 @@ fn the_reference_reads_the_population_back() {
     // rdump copies no special files.
     let profile = RICH.replace("special = 0.05", "special = 0");
     for metaecc in [false, true] {
-        let mut options = options("400M");
+        let mut options = sizes("400M", 4096, 4096);
         if metaecc {
             options.features = vec!["metaecc".to_owned()];
         }

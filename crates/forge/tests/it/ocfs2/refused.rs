@@ -57,6 +57,11 @@ fn what_a_volume_cannot_hold_is_named() {
         ),
         ("nosparse", "files = 1\n[ageing]\nholes = 1", "ageing.holes"),
         (
+            "noinline-data",
+            "files = 1",
+            "indexed-dirs without inline-data",
+        ),
+        (
             "nounwritten",
             "files = 1\n[ageing]\nunwritten = 1",
             "ageing.unwritten",
