@@ -12,6 +12,8 @@ mod growth_plot;
 mod histogram;
 mod names;
 mod page;
+#[cfg(test)]
+mod palette;
 mod plot;
 mod telemetry;
 
@@ -31,7 +33,8 @@ const CSS: &str = concat!(
     include_str!("../assets/page.css"),
     include_str!("../assets/growth.css"),
     include_str!("../assets/latency.css"),
-    include_str!("../assets/scan.css")
+    include_str!("../assets/scan.css"),
+    include_str!("../assets/print.css")
 );
 /// Copies and downloads tables and marks the section in view: on this page and on that of a trace.
 pub(crate) const READER_JS: &str = include_str!("../assets/reader.js");

@@ -1,4 +1,4 @@
-//! docs/cli.md is what `--help` prints; `UPDATE_DOCS=1 cargo test -p fslab --test docs` rewrites it.
+//! docs/cli.md is what `--help` prints; `UPDATE_DOCS=1 cargo test -p fslab --test it -- docs::` rewrites it.
 
 use crate::common;
 
@@ -77,7 +77,7 @@ fn the_command_line_is_documented_as_it_is() {
             .collect();
         let _ = write!(
             text,
-            "\n## {}\n\n```\n{}\n```\n",
+            "\n## {}\n\n```text\n{}\n```\n",
             title.join(" "),
             help.join("\n")
         );
@@ -89,6 +89,6 @@ fn the_command_line_is_documented_as_it_is() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == text,
-        "docs/cli.md differs: UPDATE_DOCS=1 cargo test -p fslab --test docs"
+        "docs/cli.md differs: UPDATE_DOCS=1 cargo test -p fslab --test it -- docs::"
     );
 }
