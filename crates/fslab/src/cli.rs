@@ -27,7 +27,9 @@ pub(crate) use compare::{
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
-pub(crate) use forge::{ForgeArgs, ForgeCommand, ForgeOutput, FsTypeArg, HashArg};
+pub(crate) use forge::{
+    ForgeArgs, ForgeCommand, ForgeOcfs2Args, ForgeOutput, FsTypeArg, HashArg, PopulationArgs,
+};
 pub(crate) use kernel::{
     KernelAddArgs, KernelCommand, KernelFetchArgs, KernelListArgs, KernelProbeArgs, MirrorArgs,
 };

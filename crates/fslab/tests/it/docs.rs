@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 45] = [
+pub(crate) const COMMANDS: &[&[&str]] = &[
     &[],
     &["run"],
     &["plan"],
@@ -34,6 +34,7 @@ pub(crate) const COMMANDS: [&[&str]; 45] = [
     &["crash"],
     &["forge"],
     &["forge", "ext4"],
+    &["forge", "ocfs2"],
     &["forge", "damage"],
     &["layout"],
     &["trace"],
@@ -60,7 +61,7 @@ fn the_command_line_is_documented_as_it_is() {
     let mut text = String::from(
         "# The command line\n\nGenerated from `--help`. Exit codes are in [exit-codes.md](exit-codes.md).\n",
     );
-    for words in COMMANDS {
+    for &words in COMMANDS {
         let output = fslab()
             .args(words)
             .arg("--help")

@@ -41,6 +41,7 @@ const RULES: &[(&str, Test)] = &[
     ("fslab bench", Test::Parse),
     ("forge damage", RUN),
     ("forge ext4", Test::Parse),
+    ("forge ocfs2", Test::Parse),
     ("fslab resume", Test::Parse),
     ("--executor", Test::Parse),
     ("--kernel", Test::Parse),

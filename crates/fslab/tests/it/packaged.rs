@@ -42,7 +42,7 @@ fn every_command_has_a_page_with_all_its_options() {
     assert_code(&output, 0);
     let listed: BTreeSet<String> = stdout(&output).lines().map(str::to_owned).collect();
     let mut expected = BTreeSet::new();
-    for words in COMMANDS {
+    for &words in COMMANDS {
         let name = [&["fslab"], words].concat().join("-");
         let path = format!("man/man1/{name}.1");
         let page = std::fs::read_to_string(scratch.join(&path)).expect(&path);
@@ -121,7 +121,7 @@ fn the_scripts_of_zsh_and_fish_name_every_command() {
     let scratch = Scratch::new();
     for shell in ["zsh", "fish"] {
         let text = completions(&scratch, shell);
-        for words in COMMANDS {
+        for &words in COMMANDS {
             let last = words.last().unwrap_or(&"fslab");
             assert!(text.contains(last), "{shell}: {words:?}");
         }
@@ -163,7 +163,7 @@ fn unzipped(path: &Path) -> String {
 /// Asserts that an unpacked package has what its program prints: a page of every command, a script for every shell.
 fn assert_as_printed(share: &Path) {
     let mut pages = BTreeSet::new();
-    for words in COMMANDS {
+    for &words in COMMANDS {
         let page = format!("{}.1.gz", [&["fslab"], words].concat().join("-"));
         let printed = fslab().arg("man").args(words).output().unwrap();
         assert_eq!(

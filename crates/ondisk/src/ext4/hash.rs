@@ -12,7 +12,7 @@ mod half_md4;
 mod lanes;
 mod legacy;
 mod siphash;
-mod tea;
+pub(crate) mod tea;
 
 pub use lanes::LANES;
 pub use siphash::siphash;

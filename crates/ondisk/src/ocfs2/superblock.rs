@@ -17,8 +17,11 @@ pub const BLOCK: u64 = 2;
 /// The block sizes, bytes.
 pub const BLOCK_SIZES: [u64; 4] = [512, 1024, 2048, 4096];
 
-/// Bytes of the inode up to the UUID.
-pub const SIZE: usize = 0xc0 + 0xa0;
+/// Bytes of the inode up to the seed of directory hashes.
+pub const SIZE: usize = 0xc0 + 0xc8;
+
+/// Errors were found (`s_state`).
+pub const STATE_ERRORS: u16 = 1;
 
 // Features by the names of mkfs.ocfs2(8).
 /// `s_feature_compat`.
@@ -160,6 +163,18 @@ pub struct Superblock {
     pub s_label: [u8; 64],
     /// UUID.
     pub s_uuid: [u8; 16],
+    /// Cluster stack, four characters.
+    pub s_stack: [u8; 4],
+    /// Flags of the cluster stack.
+    pub s_stack_flags: [u8; 4],
+    /// Name of the cluster, zero-padded.
+    pub s_cluster: [u8; 16],
+    /// Bytes of inline extended attributes of new inodes.
+    pub s_xattr_inline_size: U16,
+    /// Zero.
+    pub s_reserved0: U16,
+    /// Seed of the hashes of directory indexes.
+    pub s_dx_seed: [U32; 3],
 }
 
 const _: () = assert!(size_of::<Superblock>() == SIZE);

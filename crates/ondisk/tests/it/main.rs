@@ -12,4 +12,5 @@ mod hashes;
 mod journal;
 mod kernel;
 mod mke2fs;
+mod mkfs_ocfs2;
 mod robust;

@@ -6,7 +6,7 @@ use super::lanes::{Lanes, over_blocks};
 const DELTA: u32 = 0x9e37_79b9;
 
 /// Major and minor hashes of `N` names.
-pub(super) fn hash<const N: usize>(
+pub(crate) fn hash<const N: usize>(
     seed: [u32; 4],
     names: &[&[u8]; N],
     unsigned: bool,
