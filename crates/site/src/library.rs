@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{iter, thread};
 
-use compare::{SideRun, Source};
+use compare::{Selector, SideRun, Source};
 use progress::{Progress, Step, Unit};
 use record::{Run, TrialRecord};
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,7 @@ fn key_of(dir: &Path, top: &Path) -> String {
 
 fn of_store(source: &dyn Source) -> Result<Vec<Known>, Error> {
     Ok(source
-        .select(&[])?
+        .select(&Selector::default())?
         .into_iter()
         .map(Known::elsewhere)
         .collect())

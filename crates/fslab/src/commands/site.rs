@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use ::compare::Stored;
 use ::site::{Build, Origin, build};
+use store::{Location, Store};
 
 use crate::cli::{PagesArgs, SiteArgs};
 use crate::terminal::Terminal;
@@ -39,11 +41,21 @@ pub(super) fn origin(args: &PagesArgs) -> anyhow::Result<Origin> {
     if dir.is_dir() {
         return Ok(Origin::Folder(dir));
     }
-    Err(::site::Error::Option(format!(
-        "--from {}: no such folder; name a folder of runs",
-        words::quoted(&args.from)
-    ))
-    .into())
+    let is_url = args.from.contains("://") || args.from.starts_with("sqlite:");
+    if !is_url && !dir.exists() {
+        return Err(::site::Error::Option(format!(
+            "--from {}: no such folder or store; name a folder of runs, or a store",
+            words::quoted(&args.from)
+        ))
+        .into());
+    }
+    let location: Location = args.from.parse().map_err(lab::Error::Store)?;
+    // What is wrong with it is reported before anything is built.
+    Store::existing(&location).map_err(lab::Error::from)?;
+    Ok(Origin::Store(Box::new(move || {
+        let store = Store::existing(&location)?;
+        Ok(Box::new(Stored::new(store, &location.to_string())))
+    })))
 }
 
 /// The sides, two by two.

@@ -49,6 +49,7 @@ mod run_whole;
 mod same_layout;
 #[cfg(feature = "serve")]
 mod serve;
+mod site;
 mod stacks;
 mod store;
 mod trace;

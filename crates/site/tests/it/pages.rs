@@ -293,7 +293,7 @@ struct Few;
 impl compare::Source for Few {
     fn select(
         &self,
-        _selectors: &[compare::Selector],
+        _selector: &compare::Selector,
     ) -> Result<Vec<compare::SideRun>, compare::Error> {
         let runs = (1..=13).map(|number| {
             let level = if number > 6 { 700.0 } else { 1000.0 };
