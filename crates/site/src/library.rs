@@ -257,9 +257,22 @@ fn look(dir: &Path, top: &Path, memory: &Memory, locks: &Locks) -> Known {
             state: crate::facts::State::Running,
             ..Facts::damaged(dir, String::new())
         },
-        (Err(error), None) => Facts::damaged(dir, error.to_string()),
+        (Err(error), None) => Facts::damaged(dir, without_folder(dir, &error.to_string())),
     };
     known(facts, stamp)
+}
+
+/// A message without the path of the run's folder, which a public page should not show.
+fn without_folder(dir: &Path, message: &str) -> String {
+    let whole = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    [whole.as_path(), dir]
+        .into_iter()
+        .map(Path::to_string_lossy)
+        .filter(|path| path.len() > name.len())
+        .fold(message.to_owned(), |message, path| {
+            message.replace(&*path, &name)
+        })
 }
 
 /// Applies a function to all items by as many threads as there are processors. The results are in the order of the items;
