@@ -92,8 +92,12 @@ fn check_attributes(population: &Population, directory: u32, at: &Path) -> usize
         match named.what {
             Listed::LostAndFound => {}
             Listed::Directory(child) => seen += check_attributes(population, child, &path),
-            // A socket is in no archive.
-            Listed::File(id) if population.file_kind(id) == FileKind::Socket => {}
+            // An archive has the attributes of regular files and links alone.
+            Listed::File(id)
+                if !matches!(
+                    population.file_kind(id),
+                    FileKind::Regular(_) | FileKind::Symlink(_)
+                ) => {}
             Listed::File(id) => {
                 for (name, value) in attributes(population, id) {
                     let mut found = vec![0; 4096];

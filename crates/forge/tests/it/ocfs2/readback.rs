@@ -1,5 +1,6 @@
 //! debugfs.ocfs2 reads names, sizes, contents and targets back.
 
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
@@ -93,15 +94,11 @@ fn the_reference_reads_the_population_back() {
         let out = forged.dir.path().join("out");
         std::fs::create_dir(&out).unwrap();
         // rdump copies a directory of a name, and the root has none.
-        let commands: String = forged
-            .population
-            .list(0)
-            .iter()
-            .map(|named| {
-                let name = String::from_utf8_lossy(&named.name).into_owned();
-                format!("rdump /{name} {}\n", out.display())
-            })
-            .collect();
+        let mut commands = String::new();
+        for named in forged.population.list(0) {
+            let name = String::from_utf8_lossy(&named.name);
+            writeln!(commands, "rdump /{name} {}", out.display()).unwrap();
+        }
         let script = forged.dir.path().join("script");
         std::fs::write(&script, commands).unwrap();
         // Its exit code says nothing of the commands.
