@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Roots, clock};
+use crate::Roots;
 pub use catalogue::{catalogue, document};
 pub(crate) use cgroup::own_unified as own_unified_cgroup;
 use collect::Collector;

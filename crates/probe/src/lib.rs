@@ -20,7 +20,6 @@
 //! `pread`, and scans all tasks at a fifth of the rate; its own CPU time is part of its result.
 
 pub mod capture;
-mod clock;
 pub mod context;
 pub mod cpu;
 pub mod diskstats;

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::tasks::stat;
-use crate::{Roots, clock, cpu, diskstats, psi};
+use crate::{Roots, cpu, diskstats, psi};
 
 /// Seconds below which an interval is too short to be judged.
 pub const SHORTEST: f64 = 0.1;
@@ -205,10 +205,9 @@ fn descendants(tasks: &BTreeMap<u32, (u32, u64, f64)>, root: u32) -> BTreeSet<u3
 
 /// CPU seconds of this process and the children it has waited for.
 fn own_seconds() -> f64 {
-    let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
     let text = fs::read("/proc/self/stat").unwrap_or_default();
-    clock::nanoseconds(own) as f64 / 1e9 + waited(&text) as f64 / ticks
+    clock::process_cpu_ns() as f64 / 1e9 + waited(&text) as f64 / ticks
 }
 
 fn pressure(roots: &Roots, resource: &str) -> Option<u64> {

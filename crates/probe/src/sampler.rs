@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::Roots;
-pub use crate::clock::monotonic_ns;
+pub use clock::monotonic_ns;
 use engine::Engine;
 
 /// The destination of rows.

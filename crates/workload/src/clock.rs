@@ -6,13 +6,7 @@
 
 use std::ops::{Add, AddAssign, Sub};
 
-use rustix::time::{ClockId, clock_gettime};
-
-/// Now on CLOCK_MONOTONIC, nanoseconds: the clock of telemetry and of all phases.
-pub fn now_ns() -> u64 {
-    let t = clock_gettime(ClockId::Monotonic);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
+pub use ::clock::monotonic_ns as now_ns;
 
 /// Seconds between two readings of [`now_ns`]; 0 when they are out of order.
 pub fn seconds(begin_ns: u64, end_ns: u64) -> f64 {

@@ -376,10 +376,7 @@ fn random(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
 /// What a busy thread gets of a CPU while as many are busy as the check has.
 fn cpu_share(threads: usize) -> f64 {
     const WATCHED: Duration = Duration::from_millis(150);
-    let cpu = || {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-    };
+    let cpu = || clock::thread_cpu_ns() as f64 / 1e9;
     let one = || {
         let (begin, used) = (Instant::now(), cpu());
         while begin.elapsed() < WATCHED {

@@ -19,6 +19,7 @@ mod inline;
 mod object;
 mod possible;
 mod readback;
+mod xattr_area;
 
 pub use format::rules;
 

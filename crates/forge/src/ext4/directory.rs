@@ -20,6 +20,7 @@
 //! Memory: some thirty bytes for each name of the one directory that grows. Where that would be too much, [`Vast`] grows the same
 //! directory in parts.
 
+mod block;
 mod growth;
 mod index;
 mod inline;

@@ -10,6 +10,7 @@
 //! Also rejected: a buffer for a whole unit's tables, which may be gigabytes with large blocks.
 
 mod bitmaps;
+mod content;
 mod inode;
 mod inode_template;
 mod sink;

@@ -192,8 +192,7 @@ fn mute(error: &io::Error) -> String {
 
 /// Seconds since the kernel began.
 fn uptime() -> f64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+    clock::boottime_ns() as f64 / 1e9
 }
 
 /// The heartbeat; it stops when this is dropped.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::FdFlags;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Error;
 use crate::programs;
@@ -90,7 +90,7 @@ impl Program {
 /// begun on two.
 fn one_cpu() -> Option<CpuSet> {
     let allowed = sched_getaffinity(None).ok()?;
-    let here = sched_getcpu();
+    let here = clock::current_cpu()?;
     allowed.is_set(here).then(|| {
         let mut only = CpuSet::new();
         only.set(here);

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::changes::{CLOCK, TRACER};
 use super::detached::{self, Detached};
 use super::output::Output;
@@ -95,10 +93,10 @@ impl Session {
             tracer.tracefs.write(name, value)?;
         }
         self.lost = tracer.lost();
-        let wall = clock_gettime(ClockId::Realtime);
-        let mono = clock_gettime(ClockId::Monotonic);
-        let time = mono.tv_sec as u64 * 1_000_000_000 + mono.tv_nsec as u64;
-        output.note_clock(time, (wall.tv_sec as u32, wall.tv_nsec as u32))?;
+        let wall = clock::realtime_ns();
+        let time = clock::monotonic_ns();
+        let wall = ((wall / 1_000_000_000) as u32, (wall % 1_000_000_000) as u32);
+        output.note_clock(time, wall)?;
         let reader = Reader::open(&tracer.tracefs, tracer.format, &tracer.cpus, output)?;
         for device in &asked.devices {
             let folder = device.trace();

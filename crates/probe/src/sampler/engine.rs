@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::source::{self, Source};
 use super::{Options, SamplerError, Sink, Stats, monotonic_ns};
-use crate::clock::nanoseconds;
 use crate::tasks::scan::Tracker;
 
 pub(super) struct Engine {
@@ -115,9 +114,8 @@ impl Engine {
 
     /// To be called by the sampling thread: takes its CPU time.
     pub(super) fn stats(&self) -> Stats {
-        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         Stats {
-            own_cpu_ns: nanoseconds(cpu),
+            own_cpu_ns: clock::thread_cpu_ns(),
             elapsed_ns: self.last_ns.saturating_sub(self.begin_ns),
             ..self.stats.clone()
         }

@@ -349,10 +349,7 @@ mod tests {
     fn this_process_shows_up_when_it_works() {
         let mut tracker = Tracker::new("/proc".into(), 8);
         tracker.scan().unwrap();
-        let cpu = || {
-            let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-            t.tv_sec * 1000 + t.tv_nsec / 1_000_000
-        };
+        let cpu = || clock::thread_cpu_ns() / 1_000_000;
         let end = cpu() + 200;
         while cpu() < end {
             std::hint::black_box(());

@@ -65,10 +65,7 @@ fn a_device() -> String {
 
 /// Uses the CPU for a time of CPU, however busy the machine is.
 fn spin(time: Duration) {
-    let cpu = || {
-        let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
-    };
+    let cpu = || Duration::from_nanos(clock::thread_cpu_ns());
     let end = cpu() + time;
     let mut x = 1_u64;
     while cpu() < end {

@@ -6,7 +6,7 @@
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 
-use super::worker::{Tally, Worker};
+use super::worker::{Name, Tally, Worker};
 use crate::Error;
 use crate::calls::Call;
 
@@ -21,14 +21,6 @@ enum Visit {
     Delete,
     /// Note the paths of files, top-down.
     Note,
-}
-
-/// A directory entry on the stack of a walk.
-#[derive(Clone, Copy)]
-pub(super) struct Name {
-    at: usize,
-    len: usize,
-    dir: bool,
 }
 
 impl Worker<'_> {

@@ -22,7 +22,6 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::dataset::{FileSet, TOP};
 use super::progress::Reporter;
-use super::walk::Name;
 use crate::Error;
 use crate::calls::{Call, Calls};
 use crate::clock::now_ns;
@@ -50,6 +49,17 @@ pub(super) struct Writing {
     pub(super) unlink: bool,
     /// Read each file to its end and truncate it first.
     pub(super) rewrite: bool,
+}
+
+/// A directory entry on the stack of a walk: where its name is in the worker's buffer of names.
+#[derive(Clone, Copy)]
+pub(super) struct Name {
+    /// First byte of the name.
+    pub(super) at: usize,
+    /// Bytes of the name.
+    pub(super) len: usize,
+    /// Whether it is a directory.
+    pub(super) dir: bool,
 }
 
 /// The thread that does everything.

@@ -3,9 +3,9 @@
 
 use ondisk::ext4::device::Device;
 use ondisk::ext4::inode::InodeMut;
-use ondisk::ext4::xattr::{NewEntry, NewValue, value_hash, write_block, write_inode};
+use ondisk::ext4::xattr::{NewEntry, NewValue, value_hash, write_block};
 
-use super::{Contents, inline};
+use super::{Contents, inline, xattr_area};
 use crate::Error;
 use crate::ext4::plan::{Home, Kind, ObjectId, Owed};
 use crate::population::{NOTE, Namespace, Role, Slots};
@@ -21,13 +21,6 @@ const fn index(namespace: Namespace) -> u8 {
         Namespace::Trusted => 4,
         Namespace::Security => 6,
     }
-}
-
-/// Writes attributes after an inode's fields.
-pub(super) fn write_behind(inode: &mut InodeMut<'_>, entries: &[NewEntry]) -> Result<(), Error> {
-    let start = 128 + usize::from(inode.inode()?.extra_isize());
-    let body = inode.bytes().get_mut(start..).unwrap_or(&mut []);
-    Ok(write_inode(body, entries)?)
 }
 
 impl Contents {
@@ -79,7 +72,7 @@ impl Contents {
             Role::File(file) => file,
             Role::Value(value) => return self.finish_value(&slots, id, value, home, inode),
             Role::Directory if self.population.profile().names.encrypted => {
-                return write_behind(inode, &[self.context(id)]);
+                return xattr_area::write(inode, &[self.context(id)]);
             }
             Role::Directory => return self.finish_directory(&slots, id, home, inode),
             _ => return Ok(()),
@@ -142,7 +135,7 @@ impl Contents {
         if entries.is_empty() {
             return Ok(());
         }
-        write_behind(inode, &entries)
+        xattr_area::write(inode, &entries)
     }
 
     /// Bytes that an owner of a value is charged: whole clusters. Each owner pays for all of it.

@@ -3,7 +3,7 @@
 use ondisk::ext4::Superblock;
 use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
-use super::inline;
+use super::{inline, xattr_area};
 use crate::Error;
 use crate::ext4::directory::{Hashing, Rules};
 use crate::population::Blocks;
@@ -31,7 +31,7 @@ impl Format {
                 cluster: cluster(sb),
             },
             huge_file: sb.has_ro_compat(RoCompat::HUGE_FILE),
-            inode_room: inode_room(sb),
+            inode_room: xattr_area::room(sb),
             extents: sb.has_incompat(Incompat::EXTENTS),
             inline: inline::room(sb),
         }
@@ -50,12 +50,6 @@ fn cluster(sb: &Superblock) -> u32 {
         Some(log @ 1..=16) if sb.has_ro_compat(RoCompat::BIGALLOC) => 1 << log,
         _ => 1,
     }
-}
-
-/// Bytes after an inode's fields, as inodes of this filesystem are made.
-pub(super) fn inode_room(sb: &Superblock) -> usize {
-    let extra = usize::from(sb.s_want_extra_isize.get().max(32));
-    usize::from(sb.inode_size()).saturating_sub(128 + extra)
 }
 
 /// The rules by which directories of a filesystem grow.

@@ -13,9 +13,7 @@ use ondisk::ext4::inline::{IN_BLOCK, XATTR_INDEX, XATTR_NAME};
 use ondisk::ext4::inode::InodeMut;
 use ondisk::ext4::xattr::{NewEntry, NewValue};
 
-use super::Contents;
-use super::attributes::write_behind;
-use super::format::inode_room;
+use super::{Contents, xattr_area};
 use crate::Error;
 use crate::ext4::plan::{Home, Kind, ObjectId};
 use crate::population::Slots;
@@ -29,7 +27,7 @@ const VALUE: usize = 24;
 
 /// Bytes that `system.data` can have beside no other attribute; none without the feature, or without room for the entry.
 pub(super) fn room(sb: &Superblock) -> Option<u32> {
-    let room = inode_room(sb).checked_sub(AROUND + ENTRY)?;
+    let room = xattr_area::room(sb).checked_sub(AROUND + ENTRY)?;
     sb.has_incompat(Incompat::INLINE_DATA)
         .then_some(room as u32)
 }
@@ -88,6 +86,6 @@ impl Contents {
     ) -> Result<(), Error> {
         let (head, tail) = self.names_inline(id.directory, slots, home)?;
         let entry = content(&[&head[..], &tail].concat(), &mut inode.raw()?.i_block);
-        write_behind(inode, &[entry])
+        xattr_area::write(inode, &[entry])
     }
 }

@@ -2,19 +2,12 @@
 
 use ondisk::ext4::htree::IndexEntry;
 
+use super::block::Block;
 use super::index::{Index, Room, Way};
 use super::inline::Inline;
 use super::leaf::{FREE, Leaf, NAMES, Record, dots_len};
 use super::{Full, Rules};
 use crate::Error;
-
-#[derive(Debug, Clone)]
-pub(super) enum Block {
-    Leaf(Leaf),
-    Root,
-    /// A node, by its place in the index's list.
-    Node(u32),
-}
 
 /// A directory that takes names one by one.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use ondisk::ext4::htree::{self, IndexEntry, NewRoot};
 use ondisk::ext4::inline::IN_BLOCK;
 use ondisk::ext4::{FileType, Seed};
 
-use super::growth::Block;
+use super::block::Block;
 use super::index::{Index, Node};
 use super::leaf::{DOT, DOT_DOT, FREE, Leaf, WIDE_DOT_DOT};
 use super::{Rules, Shape};

@@ -3,6 +3,7 @@
 use ondisk::ext4::inode::{InodeMut, number};
 use ondisk::ext4::mmp;
 
+use super::content::write_content;
 use super::inode::Inodes;
 use super::sink::Sink;
 use crate::Error;
@@ -110,7 +111,7 @@ pub(super) fn write_root(
     let image = &layout.image;
     let mapping = &plan.system.root;
     let home = home(layout, plan, inodes, number::ROOT);
-    super::unit::write_content(
+    write_content(
         layout, population, ROOT, &home, image, mapping, true, buffer,
     )?;
     if mapping.xattr != 0 {

@@ -11,9 +11,9 @@ use ondisk::ext4::{GroupDescriptor, bitmap};
 use progress::Progress;
 
 use super::bitmaps::{Bitmaps, zeros};
+use super::content::write_content;
 use super::inode::Inodes;
 use super::inode_template::InodeTemplate;
-use super::sink::Sink;
 use super::summary::Summary;
 use super::system;
 use super::table::Table;
@@ -442,31 +442,6 @@ fn within<'r>(ranges: &'r [Range<u64>], unit: &Unit) -> impl Iterator<Item = Ran
     let from = ranges.partition_point(|range| range.end <= start);
     let rest = ranges[from..].iter();
     rest.take_while(move |range| range.start < end).cloned()
-}
-
-/// Lets the population write an object's blocks; `whole` when it must write all of them.
-#[allow(clippy::too_many_arguments)] // an object, its surroundings, and where its bytes go
-pub(super) fn write_content(
-    layout: &Layout,
-    population: &dyn Objects,
-    id: ObjectId,
-    home: &Home<'_>,
-    image: &ImageFile,
-    mapping: &Mapping,
-    whole: bool,
-    buffer: &mut Vec<u8>,
-) -> Result<(), Error> {
-    let mut sink = Sink::new(image, layout.geometry.block_size, &mapping.data, buffer);
-    population.content(id, home, &mut sink)?;
-    let written = sink.finish()?;
-    let blocks: u64 = mapping.data.iter().map(|run| u64::from(run.len)).sum();
-    if whole && written != blocks {
-        return Err(Error::Population(format!(
-            "directory {}: {written} of its {blocks} blocks were written",
-            id.directory
-        )));
-    }
-    Ok(())
 }
 
 /// A population that gave other answers than when it was placed.
