@@ -1,15 +1,17 @@
-# Two commands: `make demo` and `make test`. Both install what they need and say what.
+# `make demo` and `make test` are the two that most need. Each target installs what it needs and says what.
 CARGO ?= cargo
 FSLAB := target/release/fslab
 DEMO_OUT ?= fslab-runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: demo test lint bench install-demo install-test clean-runs help
+.PHONY: demo test lint bench release docs install-demo install-test clean-runs help
 
 help:
 	@echo "make demo   build, run the quick journal study on loop images, print the path of the report"
 	@echo "make test   install what the tests need and run them all"
 	@echo "make lint   rustfmt and clippy, warnings denied"
 	@echo "make bench  the ratios against fio, and what the load generator costs (20 minutes)"
+	@echo "make release  the programs and packages of a release, built and tested, in target/release-files (20 minutes)"
+	@echo "make docs   the documents as a site, linked and spell-checked, in target/book/html"
 
 install-demo:
 	@scripts/install-packages demo
@@ -30,6 +32,14 @@ lint:
 
 bench: install-test
 	@scripts/bench
+
+release:
+	@scripts/install-packages release
+	@CARGO="$(CARGO)" scripts/release
+
+docs:
+	@scripts/install-packages docs
+	@CARGO="$(CARGO)" scripts/docs
 
 clean-runs:
 	@if [ -x $(FSLAB) ]; then $(FSLAB) clean fslab-runs; fi

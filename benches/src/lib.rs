@@ -5,10 +5,10 @@
 //! something that it needs is missing, 1 when it failed. They are not tests with a time limit: a busy
 //! machine would make such tests fail, and people would then stop believing them.
 //!
-//! Two of them judge verdicts, not times: `check_differential` compares the checker's verdict with
-//! e2fsck's on thousands of damaged images, and `guest_pass` makes, mounts, fills and checks every
-//! device and filesystem in guests. They take minutes to hours where a test may take seconds, so
-//! `scripts/bench` runs them and `make test` does not.
+//! Three of them judge verdicts, not times: `compare_power` counts how often the verdicts between runs are
+//! right, `check_differential` compares the checker's verdict with e2fsck's on thousands of damaged images,
+//! and `guest_pass` makes, mounts, fills and checks every device and filesystem in guests. They take minutes
+//! to hours where a test may take seconds, so `scripts/bench` runs them and `make test` does not.
 //!
 //! All are in one library, so that they and their unit tests are linked once.
 
@@ -17,6 +17,7 @@ mod blockio_vs_peers;
 mod build_vs_build;
 mod check_differential;
 mod check_vs_e2fsck;
+mod compare_power;
 mod counter_experiments;
 mod fill_vs_fs_mark;
 pub mod fio;
@@ -33,7 +34,9 @@ pub mod needs;
 pub mod pairs;
 pub mod run;
 mod run_overhead;
+mod site;
 pub mod sparse;
+mod store_scale;
 mod stream_vs_peers;
 pub mod table;
 mod throughput_vs_fio;
@@ -62,6 +65,7 @@ enum Bench {
     BuildVsBuild(build_vs_build::Arguments),
     CheckDifferential(check_differential::Arguments),
     CheckVsE2fsck(check_vs_e2fsck::Arguments),
+    ComparePower(compare_power::Arguments),
     CounterExperiments(counter_experiments::Arguments),
     FillVsFsMark(fill_vs_fs_mark::Arguments),
     ForgeScale(forge_scale::Arguments),
@@ -71,6 +75,8 @@ enum Bench {
     LayoutVsFilefrag(layout_vs_filefrag::Arguments),
     MixVsFio(mix_vs_fio::Arguments),
     RunOverhead(run_overhead::Arguments),
+    Site(site::Arguments),
+    StoreScale(store_scale::Arguments),
     StreamVsPeers(stream_vs_peers::Arguments),
     ThroughputVsFio(throughput_vs_fio::Arguments),
     ThroughputVsIozone(throughput_vs_iozone::Arguments),
@@ -86,6 +92,7 @@ pub fn main() -> ExitCode {
         Bench::BuildVsBuild(arguments) => build_vs_build::main(&arguments),
         Bench::CheckDifferential(arguments) => check_differential::main(&arguments),
         Bench::CheckVsE2fsck(arguments) => check_vs_e2fsck::main(arguments),
+        Bench::ComparePower(arguments) => compare_power::main(&arguments),
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
         Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
         Bench::ForgeScale(arguments) => forge_scale::main(&arguments),
@@ -95,6 +102,8 @@ pub fn main() -> ExitCode {
         Bench::LayoutVsFilefrag(arguments) => layout_vs_filefrag::main(arguments),
         Bench::MixVsFio(arguments) => mix_vs_fio::main(arguments),
         Bench::RunOverhead(arguments) => run_overhead::main(&arguments),
+        Bench::Site(arguments) => site::main(&arguments),
+        Bench::StoreScale(arguments) => store_scale::main(&arguments),
         Bench::StreamVsPeers(arguments) => stream_vs_peers::main(arguments),
         Bench::ThroughputVsFio(arguments) => throughput_vs_fio::main(arguments),
         Bench::ThroughputVsIozone(arguments) => throughput_vs_iozone::main(arguments),

@@ -7,7 +7,8 @@
 //! The option packs relative relocations.
 //! A large program that may be loaded anywhere has tens of thousands of places that hold its own address. Listed in full they
 //! are 24 bytes each, 0.6 MB that are read from the disk and mapped whenever it starts; packed (`DT_RELR`) they are a few bits each.
-//! It takes glibc 2.36 to load such a program, so an older one, or another C library, gets what it knows.
+//! It takes glibc 2.36 to load such a program, so an older one, or another C library, gets what it knows. A release that
+//! has to start on an older glibc than the builder's names it: `FSLAB_OLDEST_GLIBC=2.34`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,17 +18,42 @@ fn main() {
     version();
     let of = |name: &str| std::env::var(name).unwrap_or_default();
     let native = of("HOST") == of("TARGET") && of("CARGO_CFG_TARGET_ENV") == "gnu";
-    if native && glibc().is_some_and(|version| version >= (2, 36)) {
-        // A linker that does not know the word warns and goes on.
+    if native && oldest_glibc().is_some_and(|version| version >= PACKS) {
+        // A linker that does not know the option warns and goes on.
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }
 
-/// Its version, `glibc 2.36` as getconf(1) prints it.
+/// The first glibc that loads packed relocations.
+const PACKS: (u32, u32) = (2, 36);
+
+/// The oldest glibc that the program has to start on: `FSLAB_OLDEST_GLIBC`, else this machine's.
+fn oldest_glibc() -> Option<(u32, u32)> {
+    println!("cargo:rerun-if-env-changed=FSLAB_OLDEST_GLIBC");
+    match std::env::var("FSLAB_OLDEST_GLIBC") {
+        Ok(named) => {
+            let version = numbers(&named);
+            if version.is_none() {
+                println!(
+                    "cargo:warning=FSLAB_OLDEST_GLIBC is not a version such as 2.34; relocations are not packed"
+                );
+            }
+            version
+        }
+        Err(_) => glibc(),
+    }
+}
+
+/// This machine's version, `glibc 2.36` as getconf(1) prints it.
 fn glibc() -> Option<(u32, u32)> {
     let output = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
     let version = String::from_utf8(output.ok()?.stdout).ok()?;
-    let (major, minor) = version.trim().strip_prefix("glibc ")?.split_once('.')?;
+    numbers(version.trim().strip_prefix("glibc ")?)
+}
+
+/// `2.36`.
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    let (major, minor) = version.trim().split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 

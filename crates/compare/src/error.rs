@@ -9,11 +9,9 @@ pub enum Error {
     /// A setting that no statistic takes.
     #[error(transparent)]
     Stats(#[from] stats::Error),
-    /// Not a selector.
-    #[error(
-        "{0}: no property of a run has this name; use study, profile, kernel, commit, id, machine or tag.NAME"
-    )]
-    Selector(String),
+    /// A selector that cannot be read, or a store that cannot.
+    #[error(transparent)]
+    Store(#[from] store::Error),
     /// Folders and selectors in one side.
     #[error("{0}: runs and selectors in one side; name the runs, or choose them by selectors")]
     Mixed(String),
@@ -46,6 +44,7 @@ impl Error {
                 error,
                 record::Error::NotARun { .. } | record::Error::NothingRecorded { .. }
             ),
+            Error::Store(error) => error.is_usage(),
             _ => true,
         }
     }

@@ -237,5 +237,10 @@ fn failing<'a>(trial: &'a TrialRecord, phase: &'a str) -> impl Iterator<Item = S
             && found.name != QUIET_MACHINE
     };
     let found = trial.evidence.iter().filter(of_phase);
-    found.map(|found| format!("{}: {}", found.name, found.detail))
+    let mut lines: Vec<String> = found
+        .map(|found| format!("{}: {}", found.name, found.detail))
+        .collect();
+    // A store does not keep the order of the log.
+    lines.sort();
+    lines.into_iter()
 }

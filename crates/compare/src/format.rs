@@ -6,7 +6,7 @@ mod gitlab;
 mod json;
 mod junit;
 mod markdown;
-pub(crate) mod phrase;
+pub mod phrase;
 mod text;
 mod xml;
 

@@ -6,8 +6,9 @@
 //!
 //! A step needs three runs on each side, so the last two runs are not judged yet. It is searched on logarithms of run medians
 //! ([`stats::change`]), corrected over all series (Benjamini-Hochberg), and has to exceed the practical band and the spread of
-//! the runs about their levels. 999 permutations cannot show more than p = 0.001, which no correction over 50 series
-//! leaves below 0.05; with more than 25 series there are 40 permutations a series.
+//! the runs about their levels. 999 permutations show p = 0.001 at the least, and a correction over more than 50 series makes that more
+//! than 0.05. So with more than 25 series the search takes 40 permutations times the number of series
+//! (docs/decisions/0017-permutations-of-a-history.md).
 
 mod text;
 
@@ -24,6 +25,8 @@ use crate::figure::{self, Figure, Measured, SideCell, cells_of};
 use crate::key::{Keys, short_id};
 use crate::options::Options;
 use crate::side::{Side, SideRun};
+/// Fewest runs of a series in which a step can be found.
+pub use stats::change::FEWEST as FEWEST_RUNS;
 pub use text::render;
 
 /// In which order the runs are.
@@ -51,6 +54,11 @@ pub struct Point {
     pub label: String,
     /// Median of its trials, in the series' unit.
     pub value: f64,
+    /// Trials with a value.
+    pub trials: usize,
+    /// 95 % interval of that median, in the series' unit; none for a single trial. It is about these trials and says
+    /// nothing of another run.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// A nominated step.
@@ -130,6 +138,9 @@ pub const NOT_YET: usize = 2;
 /// Series from which on there are more permutations.
 const MANY: usize = 25;
 
+/// Permutations for each series, where there are many.
+const FOR_EACH: usize = 40;
+
 /// Looks for steps in the runs of a study.
 ///
 /// # Errors
@@ -153,11 +164,11 @@ pub fn history(
         runs,
     };
     figure::check(std::slice::from_ref(&side), options)?;
-    let mut series = all_series(&side, by, options);
+    let mut series = all_series(&side, by, options)?;
     let settings = Settings {
         permutations: match series.len() {
             0..=MANY => 999,
-            many => 40 * many - 1,
+            many => FOR_EACH * many - 1,
         },
         ..Settings::default()
     };
@@ -220,7 +231,7 @@ fn label(one: &SideRun, by: By) -> String {
     words::printable(&text.unwrap_or_else(|| "unknown".to_owned())).into_owned()
 }
 
-fn all_series(side: &Side, by: By, options: &Options) -> Vec<Series> {
+fn all_series(side: &Side, by: By, options: &Options) -> Result<Vec<Series>, Error> {
     let keys = Keys::of(side.runs.iter().map(|one| &one.run), &options.across);
     let (order, cells) = cells_of(side, &keys);
     let wanted: Vec<(&String, &SideCell)> = order
@@ -232,10 +243,18 @@ fn all_series(side: &Side, by: By, options: &Options) -> Vec<Series> {
     let mut all = Vec::new();
     for ((key, cell), name) in wanted.iter().zip(names) {
         for figure in figure::figures(side, &cell.cell.workload_name, options) {
-            all.extend(of_figure(side, cell, &name, &short_id(key), &figure, by));
+            all.extend(of_figure(
+                side,
+                cell,
+                &name,
+                &short_id(key),
+                &figure,
+                options,
+                by,
+            )?);
         }
     }
-    all
+    Ok(all)
 }
 
 /// A series for each kind of times: those of different clocks never meet.
@@ -245,8 +264,9 @@ fn of_figure(
     name: &str,
     id: &str,
     figure: &Figure,
+    options: &Options,
     by: By,
-) -> Vec<Series> {
+) -> Result<Vec<Series>, Error> {
     let mut all: Vec<Series> = Vec::new();
     for (at, one) in side.runs.iter().enumerate() {
         let alone = SideCell {
@@ -280,6 +300,9 @@ fn of_figure(
             at: one.run.started_at,
             label: label(one, by),
             value,
+            trials: measured.trials(),
+            interval: stats::order::median_interval(&measured.values(false), options.level)?
+                .map(|found| [found.low, found.high]),
         };
         match all.iter_mut().find(|series| series.times == times) {
             Some(series) => series.points.push(point),
@@ -299,7 +322,7 @@ fn of_figure(
             }),
         }
     }
-    all
+    Ok(all)
 }
 
 fn find_steps(

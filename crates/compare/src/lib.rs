@@ -40,4 +40,5 @@ pub use error::Error;
 pub use key::{Keys, parameters, short_id};
 pub use options::{FailOn, MARGIN, Options, parse_margin};
 pub use select::{has, varying};
-pub use side::{Folder, Property, Selector, Side, SideRun, Source, disjoint};
+pub use side::{Folder, Side, SideRun, Source, Stored, disjoint};
+pub use store::Selector;

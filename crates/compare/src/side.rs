@@ -2,12 +2,14 @@
 //!
 //! A side is one word of the command line: run folders, names of runs or folders of runs, separated by commas; or
 //! selectors (`commit=abc`, `tag.branch=main`), separated by commas, all of which must hold. Selectors are answered by a
-//! [`Source`]. Today that is a folder of runs; a store answers the same question.
+//! [`Source`]: a [`Folder`] of runs, or a [`Stored`] set of imported ones. Both give the same runs, so a comparison prints the same.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use record::Run;
+use store::{Selector, Store};
 
 use crate::error::Error;
 
@@ -29,93 +31,60 @@ pub struct Side {
     pub runs: Vec<SideRun>,
 }
 
-/// A property that chosen runs have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selector {
-    /// What of a run is asked.
-    pub property: Property,
-    /// The value it must have.
-    pub value: String,
-}
-
-/// What a selector asks of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Property {
-    /// The study's name.
-    Study,
-    /// The profile.
-    Profile,
-    /// Beginning of the kernel's release: `6.1` is every 6.1.x.
-    Kernel,
-    /// Beginning of the commit of fslab, or the tag `commit`.
-    Commit,
-    /// Beginning of the run's id.
-    Id,
-    /// Processor model of the machine.
-    Machine,
-    /// A tag.
-    Tag(String),
-}
-
-impl Selector {
-    /// Reads `NAME=VALUE`. None: it is not written as a selector.
+/// Where runs are looked for by their properties.
+pub trait Source {
+    /// The whole runs of a selector, oldest first, each with the cells that it names.
     ///
     /// # Errors
-    /// A name that is no property of runs.
-    pub fn parse(text: &str) -> Option<Result<Selector, Error>> {
-        let (name, value) = text.split_once('=')?;
-        let property = match name {
-            "study" => Property::Study,
-            "profile" => Property::Profile,
-            "kernel" => Property::Kernel,
-            "commit" => Property::Commit,
-            "id" => Property::Id,
-            "machine" => Property::Machine,
-            _ => match name.strip_prefix("tag.") {
-                Some(tag) if !tag.is_empty() => Property::Tag(tag.to_owned()),
-                _ => return Some(Err(Error::Selector(text.to_owned()))),
-            },
-        };
-        let value = value.to_owned();
-        Some(Ok(Selector { property, value }))
+    /// Runs that cannot be read.
+    fn select(&self, selector: &Selector) -> Result<Vec<SideRun>, Error>;
+
+    /// The run of a name or an id that is not in a folder.
+    ///
+    /// # Errors
+    /// Runs that cannot be read.
+    fn named(&self, _name: &str) -> Result<Vec<SideRun>, Error> {
+        Ok(Vec::new())
     }
 
-    /// Whether a run has it.
-    pub fn holds(&self, run: &Run) -> bool {
-        let value = self.value.as_str();
-        match &self.property {
-            Property::Study => run.plan.study == value,
-            Property::Profile => run.plan.profile == value,
-            Property::Kernel => crate::context::kernel(run).is_some_and(|k| is_series(&k, value)),
-            Property::Commit => {
-                let commits = run.tags.get("commit").map(String::as_str).into_iter();
-                commits
-                    .chain(run.commit())
-                    .any(|commit| commit.starts_with(value))
-            }
-            Property::Id => run.id.starts_with(value),
-            Property::Machine => crate::context::machine(run).as_deref() == Some(value),
-            Property::Tag(name) => run.tags.get(name).is_some_and(|tag| tag == value),
+    /// What it is, for messages: `the whole runs in fslab-runs`.
+    fn describe(&self) -> String;
+}
+
+/// The runs of a store.
+#[derive(Debug)]
+pub struct Stored {
+    store: RefCell<Store>,
+    name: String,
+}
+
+impl Stored {
+    /// Those of an open store, which is called `name` in messages.
+    pub fn new(store: Store, name: &str) -> Stored {
+        Stored {
+            store: RefCell::new(store),
+            name: words::printable(name).into_owned(),
         }
     }
 }
 
-/// Whether a release belongs to a series: `6.1` is `6.1.9-amd64` and not `6.12.0`.
-fn is_series(release: &str, series: &str) -> bool {
-    let rest = release.strip_prefix(series);
-    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
-}
+impl Source for Stored {
+    fn select(&self, selector: &Selector) -> Result<Vec<SideRun>, Error> {
+        let runs = self.store.borrow_mut().runs(selector)?;
+        let from = |run: Run| SideRun {
+            from: format!("{} in {}", words::printable(&run.name), self.name),
+            run,
+        };
+        Ok(runs.into_iter().map(from).collect())
+    }
 
-/// Where runs are looked for by their properties.
-pub trait Source {
-    /// The runs that have all of them, oldest first.
-    ///
-    /// # Errors
-    /// Runs that cannot be read.
-    fn select(&self, selectors: &[Selector]) -> Result<Vec<SideRun>, Error>;
+    fn named(&self, name: &str) -> Result<Vec<SideRun>, Error> {
+        self.select(&Selector::of_run(name))
+    }
 
-    /// What it is, for messages: `the runs in fslab-runs`.
-    fn describe(&self) -> String;
+    fn describe(&self) -> String {
+        format!("the runs in {}", self.name)
+    }
 }
 
 /// The runs below a folder. Runs that are not whole are left out, as are damaged ones.
@@ -142,10 +111,12 @@ impl Folder {
 }
 
 impl Source for Folder {
-    fn select(&self, selectors: &[Selector]) -> Result<Vec<SideRun>, Error> {
-        let mut runs = self.runs()?;
-        runs.retain(|one| selectors.iter().all(|selector| selector.holds(&one.run)));
-        Ok(runs)
+    fn select(&self, selector: &Selector) -> Result<Vec<SideRun>, Error> {
+        let narrow = |SideRun { from, run }| {
+            let run = selector.narrow(run)?;
+            Some(SideRun { from, run })
+        };
+        Ok(self.runs()?.into_iter().filter_map(narrow).collect())
     }
 
     fn describe(&self) -> String {
@@ -173,33 +144,31 @@ impl Side {
         let parts: Vec<&str> = word
             .split(',')
             .map(str::trim)
-            .filter(|p| !p.is_empty())
+            .filter(|part| !part.is_empty())
             .collect();
         let is_path = |part: &str| Path::new(part).exists();
-        let selectors: Vec<Selector> = parts
-            .iter()
-            .filter(|part| !is_path(part))
-            .filter_map(|part| Selector::parse(part))
-            .collect::<Result<_, _>>()?;
-        let mut runs = if selectors.is_empty() {
-            let mut runs = Vec::new();
-            for part in &parts {
-                runs.extend(named(part, folder)?);
+        let is_run = |part: &str| is_path(part) || folder.join(part).exists();
+        let is_selector = |part: &str| part.contains('=') && !is_path(part);
+        let by_selector = parts.iter().any(|part| is_selector(part));
+        let mut runs = Vec::new();
+        if by_selector {
+            if !is_selector(parts[0]) || parts.iter().any(|part| is_run(part)) {
+                return Err(Error::Mixed(name));
             }
-            runs
-        } else if selectors.len() == parts.len() {
-            source.select(&selectors)?
+            runs = source.select(&word.trim().parse()?)?;
         } else {
-            return Err(Error::Mixed(name));
-        };
+            for part in &parts {
+                runs.extend(named(part, folder, source)?);
+            }
+        }
         let mut seen = BTreeSet::new();
         runs.retain(|one| seen.insert(one.run.id.clone()));
         runs.sort_by(|a, b| (a.run.started_at, &a.run.id).cmp(&(b.run.started_at, &b.run.id)));
         if runs.is_empty() {
-            let place = if selectors.is_empty() {
-                "the folder".to_owned()
-            } else {
+            let place = if by_selector {
                 source.describe()
+            } else {
+                "the folder".to_owned()
             };
             return Err(Error::NoRuns { side: name, place });
         }
@@ -213,8 +182,14 @@ impl Side {
 }
 
 /// The run of that folder or name, or the whole runs of a folder of runs.
-fn named(part: &str, folder: &Path) -> Result<Vec<SideRun>, Error> {
+fn named(part: &str, folder: &Path, source: &dyn Source) -> Result<Vec<SideRun>, Error> {
     let dir = record::folder::meant(PathBuf::from(part), folder);
+    if !dir.exists() {
+        let found = source.named(part)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
     let is_run = dir.join(record::folder::EVENTS).symlink_metadata().is_ok();
     if dir.is_dir() && !is_run {
         return Folder { dir }.runs();
@@ -245,38 +220,45 @@ pub fn disjoint(sides: &[Side]) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn selectors_are_read() {
-        let of = |text| Selector::parse(text).map(|found| found.map(|s| s.property));
-        assert!(of("fslab-runs/a").is_none());
-        assert_eq!(of("kernel=6.1").unwrap().unwrap(), Property::Kernel);
-        assert_eq!(
-            of("tag.a.b=x").unwrap().unwrap(),
-            Property::Tag("a.b".into())
-        );
-        let message = of("kernal=6.1").unwrap().unwrap_err().to_string();
-        assert!(
-            message.contains("kernal=6.1") && message.contains("tag.NAME"),
-            "{message}"
-        );
-    }
-
-    #[test]
-    fn a_series_is_not_a_longer_number() {
-        assert!(is_series("6.1.90-amd64", "6.1"));
-        assert!(is_series("6.1", "6.1"));
-        assert!(!is_series("6.12.0", "6.1"));
+    fn holds(run: &Run, text: &str) -> bool {
+        text.parse::<Selector>()
+            .unwrap()
+            .narrow(run.clone())
+            .is_some()
     }
 
     #[test]
     fn properties_of_a_run() {
         let mut run = fixtures::simulated::Simulated::new(1, vec![vec![1000.0; 2]]).run();
         run.tags.insert("branch".into(), "main".into());
-        let holds = |text: &str| Selector::parse(text).unwrap().unwrap().holds(&run);
-        assert!(holds("study=mailserver") && !holds("study=other"));
-        assert!(holds("tag.branch=main") && !holds("tag.branch=x") && !holds("tag.other=main"));
-        assert!(holds("commit=0123456") && !holds("commit=fff"));
-        assert!(holds("kernel=6.12") && !holds("kernel=6.1"));
-        assert!(holds(&format!("id={}", &run.id[..8])));
+        for (text, expected) in [
+            ("study=mailserver", true),
+            ("study=other", false),
+            ("tag.branch=main", true),
+            ("tag.branch=x", false),
+            ("tag.other=main", false),
+            ("commit=0123456", true),
+            ("commit=fff", false),
+            ("kernel=6.12", true),
+            ("kernel=6.1", false),
+            ("machine=Test CPU", true),
+            ("machine=Other", false),
+            ("run=run-1", true),
+            ("run=run", false),
+            ("tag.branch=main,kernel=6.12", true),
+            ("tag.branch=main,kernel=6.1", false),
+        ] {
+            assert_eq!(holds(&run, text), expected, "{text}");
+        }
+        assert!(holds(&run, &format!("id={}", &run.id[..2])));
+        assert!(holds(&run, &format!("run={}", &run.id[..8])));
+        assert!(
+            !holds(&run, &format!("run={}", &run.id[..4])),
+            "too short for an id"
+        );
+        run.tags.insert("commit".into(), "fffab".into());
+        assert!(holds(&run, "commit=fff") && holds(&run, "commit=0123"));
+        run.tags.insert("machine".into(), "rack-7".into());
+        assert!(holds(&run, "machine=rack-7") && !holds(&run, "machine=Test CPU"));
     }
 }

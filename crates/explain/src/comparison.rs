@@ -31,16 +31,19 @@ pub struct CellComparison<'a> {
     pub clock: Clock,
 }
 
-/// A level as the subject of a sentence: `xfs`, `kernel 6.12`, `threads=8`, `mount noatime`.
+/// A level as it is printed: that of no options has no name of its own.
+pub fn level_name(level: &str) -> &str {
+    if level.is_empty() { "default" } else { level }
+}
+
+/// A level in a sentence, as `--filter` takes it: `threads=8`, `mount=noatime`; a filesystem and a kernel have names of
+/// their own: `xfs`, `kernel 6.12`.
 pub fn subject(factor: &str, level: &str) -> String {
-    // That of no options has no name of its own.
-    let level = if level.is_empty() { "default" } else { level };
-    let is_number = level.starts_with(|c: char| c.is_ascii_digit());
+    let level = level_name(level);
     match factor {
         "filesystem" => level.to_owned(),
         "kernel" => format!("kernel {level}"),
-        factor if is_number => format!("{factor}={level}"),
-        factor => format!("{factor} {level}"),
+        factor => format!("{factor}={level}"),
     }
 }
 

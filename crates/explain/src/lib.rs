@@ -49,7 +49,7 @@ pub use compare::tables;
 #[cfg(test)]
 mod testing;
 
-pub use comparison::{CellComparison, Direction, subject};
+pub use comparison::{CellComparison, Direction, level_name, subject};
 pub use differences::{Difference, Place, Slower};
 pub use effects::{Effect, Effects, Interaction, NotCompared, effects};
 pub use error::Error;

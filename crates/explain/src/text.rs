@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::comparison::{level_name, subject};
 use crate::differences::{Difference, Slower};
 use crate::explanation::{Explained, Explanation, RuleAnswer};
 use crate::rule::Verdict;
@@ -150,12 +151,12 @@ fn open(explanation: &Explanation) -> String {
     parts.join("; ")
 }
 
-/// `write throughput (a): filesystem ext4 against xfs (mount=nobarrier)`.
+/// `write throughput (a): ext4 against xfs (mount=nobarrier)`.
 pub fn title(difference: &Difference) -> String {
     let common: Vec<String> = difference
         .common
         .iter()
-        .map(|(factor, level)| format!("{factor}={level}"))
+        .map(|(factor, level)| format!("{factor}={}", level_name(level)))
         .collect();
     let place = if common.is_empty() {
         String::new()
@@ -163,13 +164,12 @@ pub fn title(difference: &Difference) -> String {
         format!(" ({})", common.join(" "))
     };
     format!(
-        "{} {} {}: {} {} against {}{place}",
+        "{} {} {}: {} against {}{place}",
         difference.phase,
         difference.metric,
         difference.clock.mark(),
-        difference.factor,
-        difference.other.level,
-        difference.base.level,
+        subject(&difference.factor, &difference.other.level),
+        subject(&difference.factor, &difference.base.level),
     )
 }
 
@@ -184,7 +184,7 @@ pub fn sentence(difference: &Difference) -> String {
     let (slower, faster) = sides(difference);
     format!(
         "{} is slower: {} against {}, {} times ({} to {}; {}).",
-        slower.level,
+        subject(&difference.factor, &slower.level),
         print(slower.median, unit),
         print(faster.median, unit),
         digits(difference.times),

@@ -1,6 +1,6 @@
 //! When a fact is equal on both sides.
 //!
-//! Most facts are equal when their text is. Two kinds are compared with a tolerance, or every comparison
+//! Most facts are equal when their text is. Three kinds are compared with a tolerance, or every comparison
 //! of trials in a guest would be called unfair, since each trial there is its own boot:
 //!
 //! - **Values derived from the memory size.** A kernel computes MemTotal without its image and tables, and
@@ -10,6 +10,8 @@
 //!   that is more, within the share that 32 MiB are of the smaller memory.
 //! - **Words of the kernel's command line that name a descriptor** (`initrd=/proc/self/fd/6`): this is how
 //!   the lab passes a disk or an archive to User-mode Linux. The number of disks is in the device's facts.
+//! - **Numbers of loop devices in limits of I/O** (`7:0 36700160`): each trial attaches its image to the first loop
+//!   device that is free. The same limit on another one is the same limit.
 //!
 //! Rejected: to mark such items volatile. A side with 2 GiB and one with 4 would then look equal.
 
@@ -26,6 +28,9 @@ const BOOT_KIB: f64 = 32.0 * 1024.0;
 
 const MEMORY: &str = "context.memory.total_kib";
 const COMMAND_LINE: &str = "context.system.kernel.command_line";
+const IO_LIMITS: &str = "context.cgroup.limits.io";
+/// Major number of loop devices (Documentation/admin-guide/devices.txt).
+const LOOP: &str = "7";
 
 /// Items that the kernel derives from the memory it found; `<node>` is any one word.
 const OF_MEMORY: [&str; 6] = [
@@ -46,6 +51,8 @@ pub(crate) fn alike(name: &str, one: &CellEvidence, other: &CellEvidence) -> Opt
         &move |a, b| near(&parsed(a), &parsed(b), share)
     } else if name == COMMAND_LINE {
         &|a, b| words(a).eq(words(b))
+    } else if name == IO_LIMITS {
+        &|a, b| without_loop_numbers(a) == without_loop_numbers(b)
     } else {
         &|a, b| a == b
     };
@@ -106,9 +113,47 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     all.filter(|word| !word.contains("=/proc/self/fd/"))
 }
 
+/// A text in which every loop device has the same number.
+fn without_loop_numbers(text: &str) -> String {
+    let parts = text.split_inclusive(|c: char| !c.is_ascii_digit() && c != ':');
+    let parts = parts.map(|part| {
+        let device = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+        match device.split_once(':') {
+            Some((LOOP, minor)) if !minor.is_empty() => {
+                format!("{LOOP}:{}", &part[device.len()..])
+            }
+            _ => part.to_owned(),
+        }
+    });
+    parts.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_on_another_loop_device_is_the_same_limit() {
+        let limits = |device: &str, rate: &str| {
+            format!(r#"[{{"file":"io.max","levels_up":0,"value":"{device} rbps={rate}"}}]"#)
+        };
+        let one = limits("7:0", "36700160");
+        assert_eq!(
+            same(IO_LIMITS, &one, &limits("7:12", "36700160")),
+            Some(true)
+        );
+        assert_eq!(
+            same(IO_LIMITS, &one, &limits("7:0", "70000000")),
+            Some(false)
+        );
+        // A disk is another disk, and a number in another place is no device.
+        assert_eq!(
+            same(IO_LIMITS, &limits("8:0", "1"), &limits("8:16", "1")),
+            Some(false)
+        );
+        assert_eq!(same(IO_LIMITS, "17:0 5", "17:1 5"), Some(false));
+        assert_eq!(same(IO_LIMITS, "7: 5", "7: 6"), Some(false));
+    }
 
     fn side(facts: &[(&str, &[&str])]) -> CellEvidence {
         let mut side = CellEvidence::default();

@@ -17,6 +17,7 @@ mod field;
 mod files;
 mod filesystem;
 mod medium;
+pub mod ocfs2;
 mod random;
 
 pub use case::{Case, Reference};
@@ -32,12 +33,24 @@ pub use random::{Change, Random, random};
 /// # Errors
 /// There is none; the error names one that is close.
 pub fn case(name: &str) -> Result<&'static Case, Error> {
-    if let Some(found) = all().find(|case| case.name == name) {
-        return Ok(found);
+    named(name, all(), |case| case.name)
+}
+
+/// The case of a name among `cases`.
+fn named<T>(
+    name: &str,
+    cases: impl Iterator<Item = &'static T>,
+    own: impl Fn(&T) -> &'static str,
+) -> Result<&'static T, Error> {
+    let mut nearest: Option<(usize, &str)> = None;
+    for case in cases {
+        if own(case) == name {
+            return Ok(case);
+        }
+        let found = (distance(name, own(case)), own(case));
+        nearest = Some(nearest.map_or(found, |before| before.min(found)));
     }
-    let near = all()
-        .map(|case| (distance(name, case.name), case.name))
-        .min()
+    let near = nearest
         .filter(|(steps, _)| *steps <= name.len() / 2)
         .map_or(String::new(), |(_, near)| format!("; did you mean {near}?"));
     Err(Error::NoCase {

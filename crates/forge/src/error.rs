@@ -17,8 +17,15 @@ pub enum Error {
         source: io::Error,
     },
     /// The program that makes the empty filesystem cannot be started.
-    #[error("cannot run mke2fs: {0}; install e2fsprogs")]
-    Start(io::Error),
+    #[error("cannot run {program}: {source}; install {package}")]
+    Start {
+        /// Its name.
+        program: String,
+        /// The package that has it.
+        package: &'static str,
+        /// The error of the call.
+        source: io::Error,
+    },
     /// An option that the format, or this program, does not allow.
     #[error("{0}")]
     Option(String),
@@ -42,6 +49,14 @@ pub enum Error {
     /// A value that the on-disk format cannot hold.
     #[error("cannot write the format: {0}")]
     Format(#[from] ondisk::ext4::Error),
+    /// An empty filesystem that is not as its program makes it.
+    #[error("{maker} made a filesystem that cannot be filled: {why}; try another version of it")]
+    Unexpected {
+        /// Name and version of the program.
+        maker: String,
+        /// What is not as expected.
+        why: String,
+    },
     /// Asked to stop.
     #[error("stopped; the unfinished image was removed")]
     Stopped,

@@ -19,7 +19,10 @@ mod error;
 pub mod ext4;
 mod image;
 mod image_file;
+mod maker;
+pub mod ocfs2;
 pub mod population;
+mod units;
 
 pub use error::Error;
 pub use image::{Image, Written};

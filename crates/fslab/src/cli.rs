@@ -15,6 +15,7 @@ mod fast_parse;
 pub(crate) mod forge;
 pub(crate) mod kernel;
 pub(crate) mod layout;
+pub(crate) mod site;
 pub(crate) mod store;
 pub(crate) mod trace;
 
@@ -26,11 +27,14 @@ pub(crate) use compare::{
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
-pub(crate) use forge::{ForgeArgs, ForgeCommand, ForgeOutput, FsTypeArg, HashArg};
+pub(crate) use forge::{
+    ForgeArgs, ForgeCommand, ForgeOcfs2Args, ForgeOutput, FsTypeArg, HashArg, PopulationArgs,
+};
 pub(crate) use kernel::{
     KernelAddArgs, KernelCommand, KernelFetchArgs, KernelListArgs, KernelProbeArgs, MirrorArgs,
 };
 pub(crate) use layout::{LayoutArgs, LayoutFormat};
+pub(crate) use site::{PagesArgs, ServeArgs, SiteArgs};
 pub(crate) use store::{ExportArgs, ExportFormat, ImportArgs, ProgramArg, StoreArg};
 pub(crate) use trace::{RecordArgs, TraceCommand};
 
@@ -82,6 +86,10 @@ pub(crate) enum Command {
     History(HistoryArgs),
     /// Judge one commit, for `git bisect run`: good 0, bad 1, untestable 125, stop 255
     BisectStep(BisectArgs),
+    /// Make a folder of pages of many runs: lists, reports, series, comparisons
+    Site(SiteArgs),
+    /// Serve the same pages to browsers, read-only, with the progress of runs
+    Serve(ServeArgs),
     /// Add runs to a store, a database of many runs
     Import(ImportArgs),
     /// Write the samples of a store as CSV, JSON Lines or Parquet

@@ -24,7 +24,9 @@ pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod site;
 pub(crate) mod studies;
 pub(crate) mod trace;
 
@@ -61,6 +63,13 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
             exit::USAGE
         } else {
             exit::TROUBLE
+        };
+    }
+    if let Some(error) = error.downcast_ref::<::site::Error>() {
+        return match error {
+            ::site::Error::Interrupted => exit::INTERRUPTED,
+            error if error.is_usage() => exit::USAGE,
+            _ => exit::TROUBLE,
         };
     }
     if error.downcast_ref::<::explain::Error>().is_some() {

@@ -5,27 +5,32 @@
 //! ends with an error, because a measurement that is not kept is not one. A resumed run takes
 //! the slots that have no whole trial yet, in the order of the same plan: nothing is drawn again.
 
-use std::collections::BTreeMap;
+mod context;
+mod ending;
+mod trials;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use record::{Event, FailureKind, Log, Reference, Run, RunFolder, Status, TrialRecord};
+use record::{Event, Log, Reference, Run, RunFolder};
 use rundir::RunDir;
 use rustix::fs::Mode;
 use rustix::process::umask;
-use serde_json::Value;
-use study::{Measured, Plan, Slot};
+use study::{Measured, Plan};
 
 use crate::error::{Class, Error};
-use crate::executor::{Executor, KernelContext, Surroundings};
+use crate::executor::Executor;
 use crate::guest::GuestExecutor;
 use crate::interrupt::Interrupt;
 use crate::local::LocalExecutor;
 use crate::target::Target;
 use crate::vigil::Vigil;
 use crate::watch::Watcher;
-use crate::{noise, preflight, reference};
+use crate::{noise, preflight};
+
+pub use ending::Ending;
+use ending::{counting, ending, tally};
 
 /// A run to begin.
 #[derive(Clone, Debug)]
@@ -46,27 +51,6 @@ pub struct Request {
     pub tags: record::Tags,
     /// Where readings of the machine's noise come from: [`crate::noise::Host`].
     pub noise: Arc<dyn noise::Source>,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Every trial is whole and its evidence holds.
-    Whole,
-    /// Every trial was run, but some failed or have evidence that does not hold.
-    Invalid {
-        /// Trials that failed.
-        failed: u32,
-        /// Trials that did not run, or were interrupted, because their cell cannot run here.
-        not_run: u32,
-        /// Whole trials with evidence that does not hold.
-        doubtful: u32,
-    },
-    /// Stopped by a signal.
-    Interrupted {
-        /// Trials still to run.
-        remaining: u32,
-    },
 }
 
 /// A run that ended, one way or another, with its log read back.
@@ -291,31 +275,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Repeats doubtful and failed trials, as often as the plan allows. `Some`: an event could not be kept.
-    fn repeats(&mut self, executor: &mut dyn Executor) -> Result<Option<record::Error>, Error> {
-        loop {
-            let run = Run::load(self.folder.dir())?;
-            if !run.remaining().is_empty() || self.interrupt.is_raised() {
-                return Ok(None);
-            }
-            let again = run.to_repeat();
-            if again.is_empty() {
-                return Ok(None);
-            }
-            let next = run.plan.slots.len() as u32;
-            drop(run);
-            for (trial, (first, why)) in (next..).zip(again) {
-                let slot = Slot { trial, ..first };
-                let repeats = first.trial;
-                self.emit(Event::TrialRepeated { slot, repeats, why })?;
-            }
-            let run = Run::load(self.folder.dir())?;
-            if let Some(lost) = self.trials(&run, executor)? {
-                return Ok(Some(lost));
-            }
-        }
-    }
-
     fn require_folder(&self) -> Result<(), record::Error> {
         self.folder.presence()?.require()
     }
@@ -375,149 +334,10 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Runs what remains. `Some`: an event could not be kept.
-    fn trials(
-        &mut self,
-        run: &Run,
-        executor: &mut dyn Executor,
-    ) -> Result<Option<record::Error>, Error> {
-        let mut hopeless: Vec<u32> = Vec::new();
-        for slot in run.remaining() {
-            if let Err(gone) = self.require_folder() {
-                return Ok(Some(gone));
-            }
-            if self.interrupt.is_raised() {
-                break;
-            }
-            if hopeless.contains(&slot.cell) {
-                continue;
-            }
-            let trial = run.plan.trial(slot);
-            let telemetry = RunFolder::telemetry_of(slot.trial);
-            self.emit(Event::TrialStarted {
-                slot,
-                telemetry: Some(telemetry),
-            })?;
-            let mut trouble = None;
-            let outcome = {
-                let (log, watcher) = (&mut self.log, self.watcher);
-                let mut emit = |event: Event| match log.emit(event) {
-                    Ok(entry) => {
-                        watcher.entry(&entry);
-                        true
-                    }
-                    Err(error) => {
-                        trouble.get_or_insert(error);
-                        false
-                    }
-                };
-                executor.run(&trial, &mut emit)
-            };
-            if trouble.is_some() {
-                return Ok(trouble);
-            }
-            if let Err(mut failure) = outcome {
-                let gone = self.require_folder().err();
-                if gone.is_some() {
-                    // No fault of the trial: a resumed run repeats it.
-                    failure.kind = FailureKind::Interrupted;
-                    failure.fatal = None;
-                }
-                if failure.kind == FailureKind::Cell {
-                    hopeless.push(slot.cell);
-                }
-                self.emit(Event::TrialFailed {
-                    trial: slot.trial,
-                    kind: failure.kind,
-                    message: failure.message,
-                    ledger: failure.ledger,
-                })?;
-                if gone.is_some() {
-                    return Ok(gone);
-                }
-                if let Some(error) = failure.fatal {
-                    let run = self.folder.dir().to_owned();
-                    return Err(Error::Stopped { run, source: error });
-                }
-            }
-        }
-        Ok(None)
-    }
-
     fn emit(&mut self, event: Event) -> Result<(), Error> {
         let entry = self.log.emit(event)?;
         self.watcher.entry(&entry);
         Ok(())
-    }
-
-    /// Takes and keeps the records of all kernels: the first is the run's, and where kernels are a factor
-    /// each has its own besides. A resumed run goes on in what it began in, or not at all.
-    fn contexts(
-        &mut self,
-        when: &str,
-        run: &Run,
-        executor: &mut dyn Executor,
-    ) -> Result<Vec<KernelContext>, Error> {
-        let plan = &run.plan;
-        let around = Surroundings {
-            folder: match &self.target {
-                Target::Directory(path) => path.clone(),
-                _ => self.folder.dir().to_owned(),
-            },
-            device: match &self.target {
-                Target::Device { path, .. } => Some(path.clone()),
-                _ => None,
-            },
-            working_set: study::footprint::working_set(plan),
-            manual: self.manual(plan),
-            watch: if when == "start" {
-                idle(plan)
-            } else {
-                Duration::ZERO
-            },
-        };
-        let all = executor.contexts(&around)?;
-        for message in executor.notes() {
-            self.emit(Event::Note { message })?;
-        }
-        for (at, taken) in all.iter().enumerate() {
-            let context = serde_json::to_value(&taken.record).unwrap_or_default();
-            let of_kernel = taken.kernel.as_ref().map(|level| Run::of_kernel(level));
-            let known = run.contexts.get(of_kernel.as_deref().unwrap_or("start"));
-            if let Some(known) = known {
-                same_machine(known, &context)?;
-            }
-            let first = (at == 0).then(|| when.to_owned());
-            for when in first.into_iter().chain(of_kernel) {
-                let context = context.clone();
-                self.emit(Event::Context { when, context })?;
-            }
-        }
-        Ok(all)
-    }
-
-    /// Items that no file of the machine contains.
-    fn manual(&self, plan: &Plan) -> BTreeMap<String, String> {
-        let mut items = BTreeMap::from([
-            ("run.tool".into(), self.tool.clone()),
-            ("run.seeds".into(), format!("order {}", plan.seed)),
-        ]);
-        if !matches!(self.target, Target::Guest(_)) {
-            items.insert("run.executor".into(), "host".into());
-            items.insert("run.timing".into(), "real".into());
-            items.insert("run.accelerator".into(), "none".into());
-            let running = rustix::system::uname();
-            let release = running.release().to_string_lossy().into_owned();
-            items.insert("run.kernel".into(), release);
-        }
-        if let Some(why) = &self.why {
-            items.insert("run.choice".into(), why.clone());
-        }
-        if !self.references.is_empty() {
-            let words: Vec<String> = self.references.iter().map(reference::summary).collect();
-            items.insert("block.raw_reference".into(), words.join("; "));
-        }
-        items
     }
 
     /// Writes the last event, the index and the reports.
@@ -564,76 +384,6 @@ fn keep_files_from_others() {
     umask(before | others);
 }
 
-/// What must not change between the parts of one run.
-const SAME: [(&str, &str); 3] = [
-    ("run.executor", "executor"),
-    ("system.kernel.release", "kernel"),
-    ("run.accelerator", "accelerator"),
-];
-
-/// Refuses to go on in another kernel than the run began in: its cells would be of two kernels, and the
-/// report would name one.
-fn same_machine(before: &Value, now: &Value) -> Result<(), Error> {
-    for (item, word) in SAME {
-        let of = |context: &Value| context["items"][item]["value"].as_str().map(str::to_owned);
-        let (Some(was), Some(is)) = (of(before), of(now)) else {
-            continue;
-        };
-        if was != is {
-            return Err(Error::Preflight(format!(
-                "the run began in {word} {was} and would go on in {is}; resume it in the one that it \
-                 began in, or begin a new run"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// How long to watch the disks for other people's I/O before the first trial: 5 s, but not more
-/// than a two-hundredth of the run.
-fn idle(plan: &Plan) -> Duration {
-    let run = study::estimate::estimate(plan, study::estimate::Rates::default()).seconds;
-    Duration::from_secs_f64((run / 200.0).clamp(0.0, 5.0))
-}
-
-/// Whole and failed trials. An interrupted one is neither: it is run again, or skipped with its cell.
-fn tally(run: &Run) -> (u32, u32) {
-    let count = |wanted: fn(&Status) -> bool| {
-        counting(run).filter(|trial| wanted(&trial.status)).count() as u32
-    };
-    (
-        count(|status| matches!(status, Status::Finished)),
-        count(|status| {
-            matches!(
-                status,
-                Status::Failed(FailureKind::Trial | FailureKind::Cell, _)
-            )
-        }),
-    )
-}
-
-/// Trials that count: a repeat in the place of the trial that it repeats.
-fn counting(run: &Run) -> impl Iterator<Item = &TrialRecord> {
-    let trials = run.trials.iter();
-    trials.filter(|trial| !matches!(trial.status, Status::Replaced { .. }))
-}
-
-/// A busy machine makes numbers doubtful, not invalid: it changes no exit code.
-fn ending(run: &Run) -> Ending {
-    let (finished, failed) = tally(run);
-    let not_run = counting(run).count() as u32 - finished - failed;
-    let doubtful = counting(run).filter(|trial| trial.is_invalid()).count() as u32;
-    if failed == 0 && not_run == 0 && doubtful == 0 {
-        Ending::Whole
-    } else {
-        Ending::Invalid {
-            failed,
-            not_run,
-            doubtful,
-        }
-    }
-}
-
 /// `report.txt` and `report.html` in the run's folder.
 fn write_reports(run: &Run, folder: &RunDir) -> Result<(), Error> {
     for (name, format) in [
@@ -654,59 +404,3 @@ fn write_reports(run: &Run, folder: &RunDir) -> Result<(), Error> {
 
 #[cfg(test)]
 mod repeat_tests;
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_run_goes_on_in_the_kernel_that_it_began_in() {
-        let context = |release: &str, accelerator: &str| {
-            json!({"items": {
-                "run.executor": {"value": "qemu"},
-                "run.accelerator": {"value": accelerator},
-                "system.kernel.release": {"value": release},
-            }})
-        };
-        let before = context("6.1.0-56-amd64", "kvm");
-        same_machine(&before, &context("6.1.0-56-amd64", "kvm")).unwrap();
-        // A record from before these items were kept.
-        same_machine(&json!({"items": {}}), &before).unwrap();
-        let message = same_machine(&before, &context("6.1.0-57-amd64", "kvm"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            message.contains("began in kernel 6.1.0-56-amd64")
-                && message.contains("6.1.0-57-amd64"),
-            "{message}"
-        );
-        let message = same_machine(&before, &context("6.1.0-56-amd64", "tcg"))
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains("accelerator kvm"), "{message}");
-    }
-
-    #[test]
-    fn an_interrupted_trial_is_not_a_failed_one() {
-        let mut run = fixtures::example::run();
-        let (finished, failed) = tally(&run);
-        assert_eq!(
-            (finished, failed),
-            (11, 1),
-            "the fixture has one failed trial"
-        );
-        let whole = |status: &&mut Status| matches!(status, Status::Finished);
-        let mut statuses = run.trials.iter_mut().map(|trial| &mut trial.status);
-        *statuses.find(whole).unwrap() =
-            Status::Failed(FailureKind::Interrupted, "stopped by a signal".into());
-        assert_eq!(tally(&run), (10, 1));
-        let Ending::Invalid {
-            failed, not_run, ..
-        } = ending(&run)
-        else {
-            panic!("the fixture has a failed trial");
-        };
-        assert_eq!((failed, not_run), (1, 1));
-    }
-}

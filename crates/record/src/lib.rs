@@ -45,7 +45,7 @@ pub use error::Error;
 pub use event::*;
 pub use folder::RunFolder;
 pub use identity::id_of_line;
-pub use list::{Listing, State, list};
+pub use list::{Listing, State, list, run_folders};
 pub use log::Log;
 pub use noise::{DiskNoise, Noise, QUIET_MACHINE};
 pub use run::{Closing, Phase, Run, Status, Timing, TrialRecord};

@@ -89,9 +89,36 @@ pub fn list(dir: &Path) -> Result<Vec<Listing>, Error> {
     Ok(listings)
 }
 
-fn look(dir: &Path) -> Listing {
+/// The folders of the runs at or below `dir`, by path; none of their logs is read.
+///
+/// # Errors
+/// As [`list`].
+pub fn run_folders(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    fs::read_dir(dir).map_err(|cause| Error::io("read", dir, cause))?;
+    Ok(folders(dir))
+}
+
+impl Listing {
+    /// A run whose log was read. `writer`: the process that writes it.
+    pub fn of(dir: &Path, run: &Run, writer: Option<String>) -> Listing {
+        let mut listing = nameless(dir);
+        fill(&mut listing, run, writer);
+        listing
+    }
+
+    /// A folder whose log cannot be read, for this reason.
+    pub fn damaged(dir: &Path, why: String) -> Listing {
+        Listing {
+            state: State::Damaged { why },
+            ..nameless(dir)
+        }
+    }
+}
+
+/// A folder of which nothing is known but its name.
+fn nameless(dir: &Path) -> Listing {
     let path = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    let mut listing = Listing {
+    Listing {
         dir: dir.to_owned(),
         name: name_of(&path),
         id: String::new(),
@@ -104,7 +131,11 @@ fn look(dir: &Path) -> Listing {
         remaining: 0,
         total: 0,
         state: State::Incomplete,
-    };
+    }
+}
+
+fn look(dir: &Path) -> Listing {
+    let mut listing = nameless(dir);
     // First the lock, then the log: a run that ends in between is listed as running, never as
     // stopped.
     let running = writer(dir);
@@ -120,11 +151,11 @@ fn look(dir: &Path) -> Listing {
             return listing;
         }
     };
-    fill(&mut listing, run, running);
+    fill(&mut listing, &run, running);
     listing
 }
 
-fn fill(listing: &mut Listing, run: Run, running: Option<String>) {
+fn fill(listing: &mut Listing, run: &Run, running: Option<String>) {
     let remaining = run.remaining();
     let waits = |trial: usize| remaining.iter().any(|slot| slot.trial as usize == trial);
     let failed = run.trials.iter().enumerate().filter(|(trial, record)| {
@@ -149,10 +180,10 @@ fn fill(listing: &mut Listing, run: Run, running: Option<String>) {
         None if run.closing.is_some() && remaining.is_empty() => State::Whole,
         None => State::Incomplete,
     };
-    listing.id = run.id;
-    listing.tags = run.tags;
-    listing.study = run.plan.study;
-    listing.profile = run.plan.profile;
+    listing.id.clone_from(&run.id);
+    listing.tags.clone_from(&run.tags);
+    listing.study.clone_from(&run.plan.study);
+    listing.profile.clone_from(&run.plan.profile);
 }
 
 /// The list as a table of 78 columns; long names get their own line.

@@ -67,6 +67,15 @@ pub fn collect(tags: &[(String, String)]) -> Result<Tags, String> {
     Ok(all)
 }
 
+/// Tags in one line: `branch=main, machine=rack-7`. None: there are none.
+pub fn line(tags: &Tags) -> Option<String> {
+    let pairs: Vec<String> = tags
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    (!pairs.is_empty()).then(|| pairs.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
   const pick = document.getElementById("tele-pick");
   const over = document.getElementById("tele-over");
   const box = document.getElementById("tele-charts");
+  const shown = document.getElementById("tele-shown");
   const root = document.documentElement;
   const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   let plots = [];
@@ -97,6 +98,7 @@
         label: "B " + s.label, stroke: color("--s" + (place(match, i, chart) % 6)), width: 1.4, dash: [5, 4],
         points: { show: other.t.length < 3 }, value: (u, v) => digits(v), spanGaps: true,
       }))),
+      legend: { markers: { dash: (u, i) => i > chart.series.length ? "dashed" : "solid" } },
       plugins: [bands(trial.phases)],
     };
   }
@@ -115,6 +117,7 @@
     plots.forEach((p) => p.destroy());
     plots = [];
     box.replaceChildren();
+    shown.textContent = "Trial A: " + trial.label + (other ? ". Trial B, dashed: " + other.label : "") + ".";
     trial.charts.forEach((chart, at) => {
       const match = other ? partner(trial, at, other) : null;
       const figure = document.createElement("figure");

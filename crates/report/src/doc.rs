@@ -223,7 +223,12 @@ pub(crate) enum Drawing<'a> {
     /// A law of growth.
     Law(&'a Growth, &'a Curve),
     /// Histograms of latencies over each other, at most six.
-    Histogram(Vec<&'a latency::Row>),
+    Histogram {
+        /// The cells of this plot.
+        rows: Vec<&'a latency::Row>,
+        /// Those of all plots of the same operation, which share their axes.
+        all: Vec<&'a latency::Row>,
+    },
 }
 
 impl Section<'_> {

@@ -10,15 +10,18 @@ mod blocks;
 mod first_screen;
 mod growth_plot;
 mod histogram;
+mod lean;
 mod names;
 mod page;
+#[cfg(test)]
+mod palette;
 mod plot;
 mod telemetry;
 
 use std::borrow::Cow;
 
 use minijinja::Environment;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use page::link;
 
@@ -31,7 +34,8 @@ const CSS: &str = concat!(
     include_str!("../assets/page.css"),
     include_str!("../assets/growth.css"),
     include_str!("../assets/latency.css"),
-    include_str!("../assets/scan.css")
+    include_str!("../assets/scan.css"),
+    include_str!("../assets/print.css")
 );
 /// Copies and downloads tables and marks the section in view: on this page and on that of a trace.
 pub(crate) const READER_JS: &str = include_str!("../assets/reader.js");
@@ -40,8 +44,53 @@ const UPLOT_JS: &str = include_str!("../vendor/uplot/uPlot.iife.min.js");
 const UPLOT_CSS: &str = include_str!("../vendor/uplot/uPlot.min.css");
 const UPLOT_VERSION: &str = "1.6.32";
 
-/// The report as a page.
+/// Where a page that is one of many has its styles and scripts: in files beside it, which its content security policy demands.
+#[derive(Clone, Debug, Default)]
+pub struct Linked {
+    /// Addresses of the style sheets ([`assets::CSS`], [`assets::UPLOT_CSS`] and what else), relative to the page.
+    pub styles: Vec<String>,
+    /// Addresses of the scripts: [`assets::READER_JS`] and what else.
+    pub scripts: Vec<String>,
+    /// Addresses of the scripts that draw time series: [`assets::UPLOT_JS`], then [`assets::SERIES_JS`].
+    pub series_scripts: Vec<String>,
+    /// Links above the heading: address and text.
+    pub links: Vec<(String, String)>,
+    /// The content security policy.
+    pub policy: String,
+    /// About how many bytes the time series may take.
+    pub series_bytes: usize,
+    /// Bytes of sections above which a page leaves out what is elsewhere; it may still have more.
+    pub content_bytes: usize,
+}
+
+/// Styles and scripts of the pages.
+pub mod assets {
+    /// Styles of a report, and of pages that look like one.
+    pub const CSS: &str = super::CSS;
+    /// Copies and saves tables, and marks the section in view.
+    pub const READER_JS: &str = super::READER_JS;
+    /// Draws the time series of a report with uPlot.
+    pub const SERIES_JS: &str = super::JS;
+    /// uPlot (MIT; its licence is its first line).
+    pub const UPLOT_JS: &str = super::UPLOT_JS;
+    /// Styles of uPlot.
+    pub const UPLOT_CSS: &str = super::UPLOT_CSS;
+}
+
+/// The report as a self-contained page.
 pub(crate) fn print(report: &Report<'_>) -> Result<String> {
+    rendered(report, None)
+}
+
+/// The report as a page whose styles and scripts are files.
+///
+/// # Errors
+/// A defect in a template or a value that JSON does not have.
+pub fn linked(report: &Report<'_>, linked: &Linked) -> Result<String> {
+    rendered(report, Some(linked))
+}
+
+fn rendered(report: &Report<'_>, linked: Option<&Linked>) -> Result<String> {
     let failed = |source| Error::Template {
         name: "page.html",
         source,
@@ -50,8 +99,20 @@ pub(crate) fn print(report: &Report<'_>) -> Result<String> {
     environment
         .add_template("page.html", PAGE)
         .map_err(failed)?;
-    let mut view = page::view(report)?;
+    let mut view = page::view(report, linked)?;
     view.values_mut().for_each(show_controls);
+    if let Some(linked) = linked {
+        view.insert(
+            "linked".to_owned(),
+            json!({
+                "styles": linked.styles,
+                "scripts": linked.scripts,
+                "series_scripts": linked.series_scripts,
+                "links": linked.links,
+                "policy": linked.policy,
+            }),
+        );
+    }
     for (name, text) in [
         ("css", CSS),
         ("reader_js", READER_JS),
@@ -72,7 +133,7 @@ pub(crate) fn section(section: &Section<'_>) -> String {
 }
 
 /// JSON inside a script element: no `<` can end the element or open a comment.
-fn inert_json(text: &str) -> String {
+pub fn inert_json(text: &str) -> String {
     text.replace('<', "\\u003c")
         .replace('>', "\\u003e")
         .replace('&', "\\u0026")
@@ -83,7 +144,7 @@ fn inert_json(text: &str) -> String {
 }
 
 /// Shows control characters of a run's texts as escapes, so that the page's source steers no terminal.
-pub(crate) fn show_controls(view: &mut Value) {
+pub fn show_controls(view: &mut Value) {
     match view {
         Value::String(text) => {
             if let Cow::Owned(shown) = words::printable_lines(text) {

@@ -75,6 +75,7 @@ use record::{Run, Status};
 use words::printable_lines;
 
 pub use error::{Error, Result};
+pub use html::{Linked, assets, inert_json, linked, show_controls};
 pub use options::{Format, Options, Part};
 pub use report::Report;
 pub use text::{crash_text, mail_tables};

@@ -62,6 +62,9 @@ fn head(report: &Report<'_>) -> String {
         ("tool", run.tool.clone()),
         ("target", run.target.clone()),
     ];
+    if let Some(tags) = record::tags::line(&run.tags) {
+        rows.push(("tags", tags));
+    }
     for fact in &report.machine {
         rows.push((
             fact.name,

@@ -91,8 +91,30 @@ impl Subject<'_> {
         self.names.get(&device).cloned().unwrap_or_else(plain)
     }
 
-    /// What speaks against the figures, a sentence each; none where the trace is whole.
+    /// What speaks against the figures, a sentence each; none where nothing does.
     pub fn doubts(&self) -> Vec<String> {
+        [self.missing(), self.disorder(), self.own_writes()].concat()
+    }
+
+    /// What the doubts come to, in one line: a trace that lacks events is degraded, one whose events are out of
+    /// order or of its own making is whole. None where nothing speaks against the figures.
+    fn verdict(&self) -> Option<String> {
+        let kinds = [
+            (self.missing(), "is not whole"),
+            (self.disorder(), "is not in order"),
+            (self.own_writes(), "holds the writes of its own recording"),
+        ];
+        let kinds = kinds.iter().filter(|(doubts, _)| !doubts.is_empty());
+        let words: Vec<&str> = kinds.map(|(_, words)| *words).collect();
+        let word = match words.first()? {
+            &"is not whole" => "DEGRADED",
+            _ => "IN DOUBT",
+        };
+        Some(format!("{word}: the trace {}.", words.join(", and ")))
+    }
+
+    /// Events that are not in the files.
+    fn missing(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         self.lost(&mut doubts);
         let losses = &self.analysis.losses;
@@ -109,6 +131,13 @@ impl Subject<'_> {
                 losses.strays
             ));
         }
+        doubts
+    }
+
+    /// Events that are not where their times say.
+    fn disorder(&self) -> Vec<String> {
+        let losses = &self.analysis.losses;
+        let mut doubts = Vec::new();
         if losses.backwards * 100 > self.analysis.events {
             doubts.push(format!(
                 "{} of {} events follow a later one of their file: it was shuffled, or glued \
@@ -116,13 +145,20 @@ impl Subject<'_> {
                 losses.backwards, self.analysis.events
             ));
         }
-        for trace in self.recorded.iter().filter(|trace| trace.traces_itself) {
-            doubts.push(format!(
-                "the trace of {} was written to {} itself and is part of it",
-                trace.device, trace.device
-            ));
-        }
         doubts
+    }
+
+    /// Events that tracing itself caused.
+    fn own_writes(&self) -> Vec<String> {
+        let own = self.recorded.iter().filter(|trace| trace.traces_itself);
+        let doubts = own.map(|trace| {
+            format!(
+                "the trace of {0} was written to {0} itself, so the writes of its own files are among \
+                 the events; --out on another disk avoids it",
+                trace.device
+            )
+        });
+        doubts.collect()
     }
 
     /// Events that the tracer dropped: by the recorder's count, or by the numbers that are missing.
@@ -203,6 +239,38 @@ pub(super) mod tests {
         let doubts = subject(&analysis, &names).doubts();
         assert!(doubts[0].contains("events were lost"), "{doubts:?}");
         assert!(doubts[1].contains("another CPU"), "{doubts:?}");
+    }
+
+    #[test]
+    fn a_trace_on_its_own_disk_is_whole_and_says_what_is_wrong() {
+        let names = names();
+        let analysis = analysis(&Forge::plain(1, 300));
+        let mut recorded = Recorded {
+            device: "vda".into(),
+            traces_itself: true,
+            ..Recorded::default()
+        };
+        let of = |recorded: &Recorded| {
+            let recorded = std::slice::from_ref(recorded);
+            let subject = Subject {
+                recorded,
+                ..subject(&analysis, &names)
+            };
+            (text(&subject), html(&subject).unwrap(), subject.verdict())
+        };
+        let (text, page, verdict) = of(&recorded);
+        let words = "the trace holds the writes of its own recording.";
+        assert_eq!(verdict.unwrap(), format!("IN DOUBT: {words}"));
+        for printed in [text, page] {
+            assert!(printed.contains(words), "{printed}");
+            assert!(!printed.contains("not whole"), "{printed}");
+        }
+        recorded.lost = 3;
+        let both = "DEGRADED: the trace is not whole, and holds the writes of its own recording.";
+        assert_eq!(of(&recorded).2.unwrap(), both);
+        recorded.traces_itself = false;
+        let lost = "DEGRADED: the trace is not whole.";
+        assert_eq!(of(&recorded).2.unwrap(), lost);
     }
 
     #[test]

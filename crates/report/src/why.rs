@@ -119,7 +119,7 @@ impl Why {
         self.explained.explanations.len() - self.explained.explained()
     }
 
-    /// Those, by the two that were compared (`filesystem ext4 against xfs`), each with how many times as
+    /// Those, by the two that were compared (`ext4 against xfs`), each with how many times as
     /// long the slower takes in which phase and clock: `initial_write (a) 1.24 (c) 1.25`.
     pub fn unexplained(&self) -> Vec<(String, Vec<String>)> {
         let mut pairs: Vec<(String, Vec<(&str, String)>)> = Vec::new();
@@ -187,7 +187,7 @@ pub(crate) fn capital(text: &str) -> String {
     first.map_or_else(String::new, |first: String| first + letters.as_str())
 }
 
-/// `filesystem ext4 against xfs (workload=dd)`: the other against what it was compared with.
+/// `ext4 against xfs (workload=dd)`: the other against what it was compared with.
 pub(crate) fn pair(difference: &Difference) -> String {
     let common = describe(&difference.common);
     let common = if common.is_empty() {
@@ -195,8 +195,9 @@ pub(crate) fn pair(difference: &Difference) -> String {
     } else {
         format!(" ({common})")
     };
+    let name = |level: &str| explain::subject(&difference.factor, level);
     let (other, base) = (&difference.other.level, &difference.base.level);
-    format!("{} {other} against {base}{common}", difference.factor)
+    format!("{} against {}{common}", name(other), name(base))
 }
 
 /// `confidence medium: large enough for half of it is lacking`.

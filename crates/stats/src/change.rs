@@ -53,6 +53,10 @@ pub struct Change {
 /// p from which on a segment is not searched further.
 const ALPHA: f64 = 0.05;
 
+/// p from which on the remaining permutations are not drawn (Besag and Clifford, Biometrika 78 (1991), 301-304): twice
+/// [`ALPHA`], so that the p that is reported is an estimate of some accuracy.
+const STOP: f64 = 2.0 * ALPHA;
+
 /// Fewest values in which a step can be found: fewer blocks have too few orders for a small p.
 pub const FEWEST: usize = 12;
 
@@ -110,13 +114,19 @@ fn best_step(segment: &[f64], settings: Settings, draws: &mut Resampler) -> Opti
     }
     // A hair of room: the same parts in another order sum up to the same but for rounding.
     let enough = observed * (1.0 - 1e-9);
+    let all = settings.permutations + 1;
     let mut above = 0;
-    for _ in 0..settings.permutations {
+    for drawn in 1..all {
         let order = draws.permuted_blocks(segment.len(), settings.block);
         let reached = search.best(&order).is_some_and(|(_, q)| q >= enough);
         above += usize::from(reached);
+        if (above + 1) as f64 > STOP * all as f64 {
+            // However the others fall, p is above ALPHA, and so is any correction of it.
+            let p = (above + 1) as f64 / (drawn + 1) as f64;
+            return Some(Change { at, p });
+        }
     }
-    let p = (above + 1) as f64 / (settings.permutations + 1) as f64;
+    let p = (above + 1) as f64 / all as f64;
     Some(Change { at, p })
 }
 
@@ -287,6 +297,43 @@ mod tests {
         values[12] += 0.5;
         values[30] += 0.5;
         assert!(at(&values).is_empty());
+    }
+
+    /// The same p by all permutations.
+    fn whole_p(values: &[f64], settings: Settings) -> f64 {
+        let mut search = Search::new(values, settings.least);
+        let (_, observed) = search.best(&(0..values.len()).collect::<Vec<_>>()).unwrap();
+        let mut draws = Resampler::new(settings.seed);
+        let reached = (0..settings.permutations).filter(|_| {
+            let order = draws.permuted_blocks(values.len(), settings.block);
+            search.best(&order).unwrap().1 >= observed * (1.0 - 1e-9)
+        });
+        (reached.count() + 1) as f64 / (settings.permutations + 1) as f64
+    }
+
+    #[test]
+    fn a_search_that_stops_early_decides_as_all_permutations_do() {
+        let settings = Settings::default();
+        for seed in 1..=40 {
+            let values = stepped(20, &[(10, 0.015)], 0.01, seed);
+            let whole = whole_p(&values, settings);
+            let found = best_step(&values, settings, &mut Resampler::new(settings.seed)).unwrap();
+            assert_eq!(
+                found.p <= ALPHA,
+                whole <= ALPHA,
+                "seed {seed}: {} {whole}",
+                found.p
+            );
+            if whole <= ALPHA {
+                assert_eq!(found.p, whole);
+            } else {
+                assert!(
+                    (found.p - whole).abs() < 0.15,
+                    "seed {seed}: {} {whole}",
+                    found.p
+                );
+            }
+        }
     }
 
     #[test]

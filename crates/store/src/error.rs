@@ -90,6 +90,14 @@ pub enum Error {
         /// When it began, by its log.
         at: jiff::Timestamp,
     },
+    /// A run that an older fslab imported.
+    #[error("{store}: run {run} was imported by an older fslab, without its plan; import it again")]
+    NoPlan {
+        /// The store.
+        store: String,
+        /// The run.
+        run: String,
+    },
     /// A selector that cannot be read.
     #[error("selector {text:?}: {why}")]
     Selector {
@@ -123,6 +131,7 @@ impl Error {
                 | Error::Mismatch { .. }
                 | Error::TooLong { .. }
                 | Error::Time { .. }
+                | Error::NoPlan { .. }
                 | Error::Selector { .. }
                 | Error::Foreign { .. }
         )

@@ -40,6 +40,11 @@ pub enum Imported {
         /// Samples of the trials that these lines changed.
         samples: u64,
     },
+    /// The store's copy was of an older fslab and lacked what comparisons read; it was written anew.
+    Completed {
+        /// Its samples.
+        samples: u64,
+    },
     /// The store had all of it.
     Unchanged,
 }
@@ -49,6 +54,8 @@ pub enum Imported {
 struct Copied {
     lines: u64,
     sha: [u8; 32],
+    /// Whether it has what the newest schema has.
+    complete: bool,
 }
 
 impl Store {
@@ -77,8 +84,8 @@ impl Store {
         };
         let imported = import.rest(&mut reader);
         match &imported {
-            Ok(Imported::New { .. } | Imported::Grown { .. }) => self.engine.commit()?,
             Ok(Imported::Unchanged) | Err(_) => self.engine.rollback(),
+            Ok(_) => self.engine.commit()?,
         }
         imported
     }
@@ -139,10 +146,11 @@ impl Import<'_> {
                 "the store has {had} lines of it, and the log has {lines}"
             )));
         }
-        if lines == had {
+        let lacks = copied.is_some_and(|copied| !copied.complete);
+        if lines == had && !lacks {
             return Ok(Imported::Unchanged);
         }
-        if copied.is_none() {
+        if copied.is_none() || lacks {
             touched.extend(0..self.run.plan.slots.len() as u32);
             contexts = true;
         }
@@ -151,10 +159,12 @@ impl Import<'_> {
         let copy = Copied {
             lines,
             sha: hash.finalize().into(),
+            complete: true,
         };
         let samples = self.write(&rows, copy, copied.is_none())?;
         Ok(match copied {
             None => Imported::New { samples },
+            Some(_) if lacks => Imported::Completed { samples },
             Some(copied) => Imported::Grown {
                 lines: lines - copied.lines,
                 samples,
@@ -164,12 +174,13 @@ impl Import<'_> {
 
     fn copied(&mut self) -> Result<Option<Copied>, Error> {
         let mut copied = None;
-        let sql = "select log_lines, log_sha from run where run_id = ?1";
+        let sql = "select log_lines, log_sha, plan_id is not null from run where run_id = ?1";
         self.engine.query(sql, &[self.run_id()], &mut |row| {
             let sha = row[1].as_bytes().and_then(|sha| sha.try_into().ok());
             copied = Some(Copied {
                 lines: row[0].as_int().unwrap_or(0) as u64,
                 sha: sha.unwrap_or_default(),
+                complete: row[2].as_bool().unwrap_or(false),
             });
             Ok(())
         })?;
@@ -216,7 +227,27 @@ impl Import<'_> {
         Ok(samples)
     }
 
+    /// The number of the run's plan, which is added unless another run had it.
+    fn plan(&mut self, run: &RunRow) -> Result<Value, Error> {
+        let sha = Value::Bytes(run.shared_plan().to_vec());
+        self.engine.execute(
+            "insert into plan (sha, plan) values (?1, ?2) on conflict (sha) do nothing",
+            &[sha.clone(), Value::text(&run.plan)],
+        )?;
+        let mut number = Value::Null;
+        self.engine.query(
+            "select plan_id from plan where sha = ?1",
+            &[sha],
+            &mut |row| {
+                number = row[0].clone();
+                Ok(())
+            },
+        )?;
+        Ok(number)
+    }
+
     fn write_run(&mut self, run: &RunRow, copy: Copied) -> Result<(), Error> {
+        let plan = self.plan(run)?;
         let text = |text: &Option<String>| Value::or_null(text.as_deref(), Value::text);
         let count = |n: usize| Value::or_null(run.counts, |counts| Value::Int(counts[n].into()));
         let values = [
@@ -241,16 +272,19 @@ impl Import<'_> {
             Value::Int(copy.lines as i64),
             Value::Bytes(copy.sha.to_vec()),
             Value::Time(Timestamp::now()),
+            plan,
+            Value::Text(run.head.to_string()),
         ];
         // What a later line of the log can change; the rest is of its first line.
         let sql = r#"insert into run (run_id, name, study, profile, seed, tool, "commit", target, machine,
             machine_named, kernel, started_at, ended_at, finished, failed, skipped, tags, plan_sha, log_lines,
-            log_sha, ingested_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
+            log_sha, ingested_at, plan_id, head)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)
             on conflict (run_id) do update set machine = excluded.machine, machine_named = excluded.machine_named,
             kernel = excluded.kernel, ended_at = excluded.ended_at, finished = excluded.finished,
             failed = excluded.failed, skipped = excluded.skipped, plan_sha = excluded.plan_sha,
-            log_lines = excluded.log_lines, log_sha = excluded.log_sha, ingested_at = excluded.ingested_at"#;
+            log_lines = excluded.log_lines, log_sha = excluded.log_sha, ingested_at = excluded.ingested_at,
+            plan_id = excluded.plan_id, head = excluded.head"#;
         self.engine.execute(sql, &values).map(drop)
     }
 }

@@ -4,8 +4,8 @@
 //! folder. A [`Store`] has many runs: one SQLite file, or a database of a PostgreSQL server (feature `postgres`).
 //!
 //! A run is known by the SHA-256 of its log's first line. [`Store::import`] adds what the store does not have of a log,
-//! [`Store::select`] gives the runs of a kernel, a commit, a machine or a tag with the samples of their cells, and
-//! [`Store::export`] writes samples with the levels of their factors as CSV, JSON Lines or Parquet (feature `parquet`).
+//! [`Store::select`] gives the runs of a kernel, a commit, a machine or a tag with the samples of their cells,
+//! [`Store::runs`] gives them as comparisons read them from run folders, and [`Store::export`] writes samples with the levels of their factors as CSV, JSON Lines or Parquet (feature `parquet`).
 //! Tables and views are described in docs/store.md.
 //!
 //! Both databases are driven by the same SQL, through one trait (`Engine`) that knows how to connect, lock and insert in bulk; so

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use record::{Run, Status, TrialRecord};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
-use study::{Cell, Slot};
+use study::{Cell, Plan, Slot};
 
 use crate::error::Error;
 use crate::index::context;
@@ -35,6 +35,17 @@ pub(crate) struct RunRow {
     pub(crate) counts: Option<[u32; 3]>,
     pub(crate) tags: Json,
     pub(crate) plan_sha: [u8; 32],
+    /// The plan without seed, slots and what was measured before the first trial: runs of the same study share it.
+    pub(crate) plan: String,
+    /// `at`, to the nanosecond, and `command` of the log's first line.
+    pub(crate) head: Json,
+}
+
+impl RunRow {
+    /// The hash by which runs share a plan.
+    pub(crate) fn shared_plan(&self) -> [u8; 32] {
+        Sha256::digest(&self.plan).into()
+    }
 }
 
 /// A cell, and its parameters as a series.
@@ -49,6 +60,8 @@ pub(crate) struct CellRow {
     pub(crate) kernel: Option<String>,
     /// The cell of the plan.
     pub(crate) parameters: Json,
+    /// The phases of its samples, in the order of the log.
+    pub(crate) phases: Json,
 }
 
 /// A trial with its samples and evidence.
@@ -82,6 +95,8 @@ pub(crate) struct ContextRow {
     pub(crate) value: Option<Json>,
     pub(crate) source: Option<String>,
     pub(crate) reason: Option<String>,
+    pub(crate) number: Option<i64>,
+    pub(crate) volatile: bool,
 }
 
 /// Rows of a run that an import writes.
@@ -103,14 +118,14 @@ impl Rows {
         changed: &BTreeSet<u32>,
         contexts: bool,
     ) -> Result<Rows, Error> {
+        let phases = phases(run);
+        let of_cell = |cell: &Cell| {
+            let phases = phases.get(&cell.id).map(Vec::as_slice);
+            cell_row(run, cell, phases.unwrap_or_default())
+        };
         let rows = Rows {
             run: head(run, id),
-            cells: run
-                .plan
-                .cells
-                .iter()
-                .map(|cell| cell_row(run, cell))
-                .collect(),
+            cells: run.plan.cells.iter().map(of_cell).collect(),
             trials: (run.plan.slots.iter().zip(&run.trials))
                 .filter(|(slot, _)| changed.contains(&slot.trial))
                 .map(|(slot, record)| trial_row(*slot, record))
@@ -149,8 +164,14 @@ impl Rows {
 }
 
 fn head(run: &Run, id: [u8; 32]) -> RunRow {
-    let named = run.tags.get("machine").map(|name| clean(name));
+    let machine = Machine::of(run);
     let plan = serde_json::to_vec(&run.plan).unwrap_or_default();
+    let shared = Plan {
+        seed: 0,
+        slots: Vec::new(),
+        measured: None,
+        ..run.plan.clone()
+    };
     RunRow {
         id,
         name: clean(&run.name),
@@ -160,9 +181,9 @@ fn head(run: &Run, id: [u8; 32]) -> RunRow {
         tool: clean(&run.tool),
         commit: run.commit().map(clean),
         target: clean(&run.target),
-        machine_named: named.is_some(),
-        machine: named.or_else(|| machine(run)),
-        kernel: item(run.contexts.get("start"), "system.kernel.release"),
+        machine_named: machine.named,
+        machine: machine.text,
+        kernel: item(run.contexts.get("start"), KERNEL),
         started_at: run.started_at,
         ended_at: run.closing.map(|closing| closing.at),
         counts: run
@@ -170,29 +191,75 @@ fn head(run: &Run, id: [u8; 32]) -> RunRow {
             .map(|closing| [closing.finished, closing.failed, closing.skipped]),
         tags: clean_json(json!(run.tags)),
         plan_sha: Sha256::digest(plan).into(),
+        plan: clean_json(json!(shared)).to_string(),
+        head: clean_json(json!({ "at": run.started_at, "command": run.command })),
+    }
+}
+
+/// The item of a context record that has the release of the kernel, and its name in old logs.
+const KERNEL: [&str; 2] = ["system.kernel.release", "kernel_release"];
+
+/// Which machine a run was measured on.
+pub(crate) struct Machine {
+    /// Its name, else its description.
+    pub(crate) text: Option<String>,
+    /// Whether a tag names it.
+    pub(crate) named: bool,
+}
+
+impl Machine {
+    pub(crate) fn of(run: &Run) -> Machine {
+        let name = run.tags.get("machine").map(|name| clean(name));
+        Machine {
+            named: name.is_some(),
+            text: name.or_else(|| description(run)),
+        }
     }
 }
 
 /// A machine without a name, by its hardware: `MODEL, 2 CPUs, 8 GiB`.
-fn machine(run: &Run) -> Option<String> {
+fn description(run: &Run) -> Option<String> {
     let start = run.contexts.get("start");
-    let model = item(start, "cpu.model")?;
-    let cpus = item(start, "cpu.threads").map(|cpus| format!(", {cpus} CPUs"));
-    let kib: Option<f64> = item(start, "memory.total_kib").and_then(|kib| kib.parse().ok());
+    let model = item(start, ["cpu.model", "cpu_model"])?;
+    let cpus = item(start, ["cpu.threads"]).map(|cpus| format!(", {cpus} CPUs"));
+    let kib: Option<f64> = item(start, ["memory.total_kib"]).and_then(|kib| kib.parse().ok());
     let memory = kib.map(|kib| format!(", {:.0} GiB", kib / 1_048_576.0));
     Some(model + &cpus.unwrap_or_default() + &memory.unwrap_or_default())
 }
 
-/// The value of an item of a context record, as text.
-fn item(context: Option<&Json>, name: &str) -> Option<String> {
-    match context?.get("items")?.get(name)?.get("value")? {
+/// The value of the first of these items that a context record has, as text.
+fn item<const N: usize>(context: Option<&Json>, names: [&str; N]) -> Option<String> {
+    let items = context?.get("items")?;
+    let found = names.iter().find_map(|name| items.get(*name));
+    match found?.get("value")? {
         Json::Null => None,
         Json::String(text) => Some(clean(text)),
         other => Some(other.to_string()),
     }
 }
 
-fn cell_row(run: &Run, cell: &Cell) -> CellRow {
+/// The kernel that a cell's trials ran under.
+pub(crate) fn kernel_of(run: &Run, cell: &Cell) -> Option<String> {
+    item(run.context_of(cell), KERNEL).or_else(|| cell.kernel.clone())
+}
+
+/// The phases of each cell's samples, in the order in which its trials first have them.
+fn phases(run: &Run) -> BTreeMap<u32, Vec<String>> {
+    let mut all: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for slot in &run.plan.slots {
+        let known = all.entry(slot.cell).or_default();
+        let trial = run.trials.get(slot.trial as usize);
+        for sample in trial.iter().flat_map(|trial| &trial.samples) {
+            let phase = clean(&sample.phase);
+            if !known.contains(&phase) {
+                known.push(phase);
+            }
+        }
+    }
+    all
+}
+
+fn cell_row(run: &Run, cell: &Cell, phases: &[String]) -> CellRow {
     let parameters = clean_json(json!(cell));
     CellRow {
         cell: cell.id,
@@ -201,8 +268,9 @@ fn cell_row(run: &Run, cell: &Cell) -> CellRow {
         filesystem: filesystem(cell),
         workload: cell.workload.kind().to_owned(),
         levels: clean_json(json!(cell.levels)),
-        kernel: item(run.context_of(cell), "system.kernel.release").or_else(|| cell.kernel.clone()),
+        kernel: kernel_of(run, cell),
         parameters,
+        phases: json!(phases),
     }
 }
 
@@ -300,6 +368,8 @@ fn context_rows(run: &Run) -> Vec<ContextRow> {
             value: item.json.map(clean_json),
             source: item.source.as_deref().map(clean),
             reason: item.reason.as_deref().map(clean),
+            number: item.number,
+            volatile: item.volatile,
         })
     });
     rows.collect()

@@ -5,7 +5,7 @@
 
 use crate::engine::Step;
 
-pub(crate) const SQLITE: [Step; 2] = [
+pub(crate) const SQLITE: [Step; 3] = [
     Step {
         number: 1,
         sql: include_str!("schema/sqlite-1.sql"),
@@ -14,10 +14,14 @@ pub(crate) const SQLITE: [Step; 2] = [
         number: 2,
         sql: include_str!("schema/sqlite-2.sql"),
     },
+    Step {
+        number: 3,
+        sql: include_str!("schema/sqlite-3.sql"),
+    },
 ];
 
 #[cfg(feature = "postgres")]
-pub(crate) const POSTGRES: [Step; 2] = [
+pub(crate) const POSTGRES: [Step; 3] = [
     Step {
         number: 1,
         sql: include_str!("schema/postgres-1.sql"),
@@ -25,5 +29,9 @@ pub(crate) const POSTGRES: [Step; 2] = [
     Step {
         number: 2,
         sql: include_str!("schema/postgres-2.sql"),
+    },
+    Step {
+        number: 3,
+        sql: include_str!("schema/postgres-3.sql"),
     },
 ];

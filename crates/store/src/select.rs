@@ -1,5 +1,7 @@
 //! Selectors: `kernel=6.1`, `commit=abc`, `machine=x`, `tag.k=v`, and the runs that they name.
 
+mod run;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -21,13 +23,13 @@ pub struct Selector {
 enum Condition {
     /// A kernel release, or the series that it begins with. It selects cells: those that ran under the kernel.
     Kernel(String),
-    /// The commit of fslab, or its first digits.
+    /// The tag `commit` or the commit of fslab, or its first digits.
     Commit(String),
     Machine(String),
     Study(String),
     Profile(String),
-    /// A run's name.
-    Name(String),
+    /// A run's name, or the first digits of its identity.
+    Run(String),
     /// The first digits of a run's identity.
     Id(String),
     Tag(String, String),
@@ -47,6 +49,20 @@ impl Selector {
     #[must_use]
     pub fn of_study(mut self, study: &str) -> Selector {
         self.conditions.push(Condition::Study(study.to_owned()));
+        self
+    }
+
+    /// The run of a name, or of the first digits of its identity.
+    pub fn of_run(name: &str) -> Selector {
+        Selector {
+            conditions: vec![Condition::Run(name.to_owned())],
+        }
+    }
+
+    /// The conditions of another selector, added.
+    #[must_use]
+    pub fn and(mut self, other: Selector) -> Selector {
+        self.conditions.extend(other.conditions);
         self
     }
 
@@ -73,7 +89,7 @@ impl Condition {
             "machine" => Condition::Machine(value),
             "study" => Condition::Study(value),
             "profile" => Condition::Profile(value),
-            "run" => Condition::Name(value),
+            "run" => Condition::Run(value),
             "id" => Condition::Id(value.to_ascii_lowercase()),
             _ => Condition::Tag(
                 key.strip_prefix("tag.")
@@ -97,7 +113,14 @@ impl Condition {
                 ),
                 value,
             ),
-            Condition::Commit(value) => one(begins(r#"r."commit""#), value),
+            Condition::Commit(value) => one(
+                format!(
+                    "({} or {})",
+                    begins("{tag:'commit'}"),
+                    begins(r#"r."commit""#)
+                ),
+                value,
+            ),
             // A name is whole; a machine without one is found by a part of its description.
             Condition::Machine(value) => one(
                 format!(
@@ -107,7 +130,14 @@ impl Condition {
             ),
             Condition::Study(value) => one(format!("r.study = {given}"), value),
             Condition::Profile(value) => one(format!("r.profile = {given}"), value),
-            Condition::Name(value) => one(format!("r.name = {given}"), value),
+            Condition::Run(value) if run::is_identity(value) => one(
+                format!(
+                    "(r.name = {given} or {})",
+                    begins("{hex:r.run_id}").replace(&given, &format!("lower({given})"))
+                ),
+                value,
+            ),
+            Condition::Run(value) => one(format!("r.name = {given}"), value),
             Condition::Id(value) => one(begins("{hex:r.run_id}"), value),
             Condition::Tag(name, value) => (
                 format!("{{tag:{given}}} = cast(?{} as text)", n + 1),
@@ -128,6 +158,8 @@ impl FromStr for Selector {
         };
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in text.split(',') {
+            let word = part.trim_start();
+            let part = if Selector::is_meant(word) { word } else { part };
             match (part.split_once('='), pairs.last_mut()) {
                 (Some((key, value)), _) if Selector::is_meant(part) => {
                     pairs.push((key.to_owned(), value.to_owned()));
@@ -172,7 +204,7 @@ impl fmt::Display for Selector {
                 Condition::Machine(value) => ("machine", value),
                 Condition::Study(value) => ("study", value),
                 Condition::Profile(value) => ("profile", value),
-                Condition::Name(value) => ("run", value),
+                Condition::Run(value) => ("run", value),
                 Condition::Id(value) => ("id", value),
                 Condition::Tag(name, value) => {
                     write!(f, "{comma}tag.{name}={value}")?;
@@ -449,6 +481,8 @@ mod tests {
             assert_eq!(selector.to_string(), text);
             assert!(Selector::is_meant(text));
         }
+        let spaced: Selector = "kernel=6.1, tag.branch=main".parse().unwrap();
+        assert_eq!(spaced.to_string(), "kernel=6.1,tag.branch=main");
     }
 
     #[test]

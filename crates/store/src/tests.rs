@@ -8,8 +8,6 @@ mod killed;
 mod migrate;
 mod runs;
 mod select;
-#[cfg(feature = "postgres")]
-mod server;
 
 use std::path::Path;
 
@@ -23,7 +21,7 @@ pub(crate) struct Place {
     location: Location,
     _folder: tempfile::TempDir,
     #[cfg(feature = "postgres")]
-    _server: Option<server::Server>,
+    _server: Option<testkit::postgres::Server>,
 }
 
 impl Place {
@@ -39,7 +37,10 @@ impl Place {
 
     #[cfg(feature = "postgres")]
     pub(crate) fn server() -> Option<Place> {
-        let server = server::Server::start()?;
+        let Some(server) = testkit::postgres::Server::start() else {
+            testkit::skip!("needs a PostgreSQL server (package postgresql)");
+            return None;
+        };
         Some(Place {
             location: Location::Server(server.url.clone()),
             _folder: tempfile::tempdir().unwrap(),
@@ -110,8 +111,9 @@ pub(crate) fn rows(store: &mut Store, sql: &str) -> Vec<String> {
 pub(crate) fn dump(store: &mut Store) -> Vec<String> {
     let questions = [
         r#"select run_id, name, study, profile, cast(seed as text), tool, "commit", target, machine, machine_named, kernel,
-           started_at, ended_at, finished, failed, skipped, tags{json}, plan_sha, log_lines, log_sha from run"#,
-        "select r.run_id, c.cell, k.cell_sha, c.label, c.levels{json}, c.kernel
+           started_at, ended_at, finished, failed, skipped, tags{json}, plan_sha, log_lines, log_sha,
+           head{json}, plan{json} from run left join plan on plan.plan_id = run.plan_id"#,
+        "select r.run_id, c.cell, k.cell_sha, c.label, c.levels{json}, c.kernel, c.phases{json}
          from cell c join run r on r.{key} = c.{key} join cell_kind k on k.cell_id = c.cell_id",
         "select cell_sha, study, filesystem, workload from cell_kind",
         "select r.run_id, t.trial, t.block, t.cell, cast(t.seed as text), t.status, t.failure, t.message, t.node,
@@ -121,7 +123,7 @@ pub(crate) fn dump(store: &mut Store) -> Vec<String> {
          join metric m on m.metric_id = s.metric_id",
         "select r.run_id, e.trial, e.phase, e.name, e.holds, e.detail
          from evidence e join run r on r.{key} = e.{key}",
-        "select r.run_id, x.moment, x.name, x.value{json}, x.source, x.reason
+        "select r.run_id, x.moment, x.name, x.value{json}, x.source, x.reason, x.number, x.volatile
          from context x join run r on r.{key} = x.{key}",
     ];
     let mut all = Vec::new();

@@ -41,11 +41,15 @@ pub enum Source {
     Layout,
     /// The block trace of a phase.
     Trace,
+    /// Imported results of IOR.
+    Ior,
+    /// Imported results of mdtest.
+    Mdtest,
 }
 
 impl Source {
     /// Every source, workloads first.
-    pub const ALL: [Source; 13] = [
+    pub const ALL: [Source; 15] = [
         Source::Throughput,
         Source::Tree,
         Source::Stream,
@@ -59,9 +63,12 @@ impl Source {
         Source::Memory,
         Source::Layout,
         Source::Trace,
+        Source::Ior,
+        Source::Mdtest,
     ];
 
-    /// Its name: a workload's kind, or `check`, `calls`, `device`, `memory`, `layout`, `trace`.
+    /// Its name: a workload's kind, or `check`, `calls`, `device`, `memory`, `layout`, `trace`; a
+    /// program whose results are imported.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Throughput => "throughput",
@@ -77,6 +84,8 @@ impl Source {
             Source::Memory => "memory",
             Source::Layout => "layout",
             Source::Trace => "trace",
+            Source::Ior => "ior",
+            Source::Mdtest => "mdtest",
         }
     }
 
@@ -96,6 +105,8 @@ impl Source {
             Source::Memory => "every phase, from the kernel's counters",
             Source::Layout => "each phase that writes, with layout.enabled",
             Source::Trace => "each phase, with trace = true",
+            Source::Ior => "the write and the read of IOR, from fslab import --from ior",
+            Source::Mdtest => "each operation of mdtest, from fslab import --from mdtest",
         }
     }
 
@@ -162,7 +173,8 @@ const ABC: &[Clock] = &[Clock::Original, Clock::Fsync, Clock::Syncfs];
 
 use Better::{Higher, Lower, Neither};
 use Source::{
-    Age, Calls, Check, Device, Fill, Layout, Memory, Mix, Scan, Stream, Throughput, Trace, Tree,
+    Age, Calls, Check, Device, Fill, Ior, Layout, Mdtest, Memory, Mix, Scan, Stream, Throughput,
+    Trace, Tree,
 };
 
 const fn metric(
@@ -386,6 +398,14 @@ pub const CATALOGUE: &[Metric] = &[
     metric(Trace, "trace_metadata_share", "ratio", A, Lower, "metadata bytes as a share of all"),
     metric(Trace, "trace_flushes", "count", A, Lower, "bios that flush the device's cache first"),
     metric(Trace, "trace_kind_switches", "count", A, Lower, "requests that jump between contents and metadata or journal"),
+    metric(Ior, "throughput", "bytes_per_s", A, Higher, "IOR's bw: bytes of all tasks over the time from the first open to the last close"),
+    metric(Ior, "iops", "ops_per_s", A, Higher, "IOR's IOPS: transfers per second, from the first transfer's begin to the last one's end"),
+    metric(Ior, "best_mean_latency", "s", A, Lower, "IOR's Latency: the smallest of the tasks' mean times of a transfer"),
+    metric(Ior, "open_seconds", "s", A, Lower, "IOR's open: from the first task's begin of open to the last one's end"),
+    metric(Ior, "transfer_seconds", "s", A, Lower, "IOR's wr/rd: from the first transfer's begin to the last one's end"),
+    metric(Ior, "close_seconds", "s", A, Lower, "IOR's close: from the first task's begin of close to the last one's end"),
+    metric(Ior, "seconds", "s", A, Lower, "IOR's total: from the first open to the last close"),
+    metric(Mdtest, "files", "files_per_s", A, Higher, "operations per second of the iteration"),
 ];
 
 /// How many different names the catalogue has.
@@ -448,8 +468,8 @@ pub fn of_name(name: &str) -> Option<&'static Metric> {
     CATALOGUE.iter().find(|metric| metric.name == name)
 }
 
-/// Metrics that a workload of this kind can give, or those of `check`, `calls`, `device`, `memory`, `layout` or `trace`.
-/// None for a name that is none of these.
+/// Metrics that a workload of this kind can give, or those of `check`, `calls`, `device`, `memory`, `layout` or `trace`, or of
+/// a program whose results are imported. None for a name that is none of these.
 pub fn of_workload(name: &str) -> Option<Vec<&'static Metric>> {
     let source = Source::ALL.iter().find(|source| source.name() == name)?;
     let own = CATALOGUE.iter().filter(|metric| metric.source == *source);

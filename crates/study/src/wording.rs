@@ -89,6 +89,23 @@ pub fn words_of(phase: &str) -> Option<(String, &'static str)> {
     Some((format!("{}{pass}", words.verb), words.metric))
 }
 
+/// A phase in which something is done to a filesystem, as the subject of a sentence: `the check`, `pass 1 of the
+/// check`; none for one in which the filesystem itself does something.
+pub fn procedure_of(phase: &str) -> Option<String> {
+    let (whole, pass) = match phase.split_once("_pass_") {
+        Some((whole, pass)) => (whole, Some(pass)),
+        None => (phase, None),
+    };
+    if !["check", "scan"].contains(&whole) {
+        return None;
+    }
+    Some(match pass {
+        None => format!("the {whole}"),
+        Some("after") => format!("the {whole} after its passes"),
+        Some(pass) => format!("pass {pass} of the {whole}"),
+    })
+}
+
 /// Metrics other than rates, and what they measure.
 const METRIC_WORDS: &[(&str, Sense, &str)] = &[
     ("seconds", Sense::Time, "time"),
@@ -122,6 +139,11 @@ const METRIC_WORDS: &[(&str, Sense, &str)] = &[
     ("read_iops", Sense::Rate, "reads per second"),
     ("write_iops", Sense::Rate, "writes per second"),
     ("cpu_per_request", Sense::Duration, "CPU time of a request"),
+    (
+        "best_mean_latency",
+        Sense::Duration,
+        "smallest mean time of a transfer",
+    ),
     ("min_xfer", Sense::Amount, "bytes of the slowest thread"),
     ("user_seconds", Sense::Duration, "user CPU time"),
     ("mean_user_seconds", Sense::Duration, "mean user CPU time"),
@@ -223,6 +245,13 @@ mod tests {
         }
         assert_eq!(words_of("check_pass_1").unwrap().0, "is checked in pass 1");
         assert_eq!(words_of("sleep"), None);
+        assert_eq!(procedure_of("scan_pass_0b").unwrap(), "pass 0b of the scan");
+        assert_eq!(procedure_of("read_tree"), None);
+        // What is done to a filesystem, and nothing else, has a verb in the passive.
+        for words in PHASE_WORDS {
+            let passive = words.verb.starts_with("is ");
+            assert_eq!(procedure_of(words.phase).is_some(), passive, "{words:?}");
+        }
         for words in PHASE_WORDS {
             assert!(PHASES.contains(&words.phase), "{}", words.phase);
         }

@@ -7,6 +7,7 @@
 
 pub mod fsck_ocfs2;
 pub mod mke2fs;
+pub mod postgres;
 pub mod reference;
 mod skips;
 

@@ -5,7 +5,7 @@ use stats::Verdict;
 use crate::comparison::{Compared, Judged, Row, Values};
 
 /// Factor from stored values to printed ones, and the unit printed: that of reports, and of times the largest that the value fills.
-pub(crate) fn scale(stored: &str, value: f64) -> (f64, &str) {
+pub fn scale(stored: &str, value: f64) -> (f64, &str) {
     const MIB: f64 = 1_048_576.0;
     match stored {
         "s" if value >= 1.0 || value == 0.0 => (1.0, "s"),
@@ -26,7 +26,7 @@ fn scale_of(row: &Row) -> (f64, &str) {
 }
 
 /// Both sides' values as a table prints them: geometric means, of which the change is the ratio; medians where there is none.
-pub(super) fn values(row: &Row) -> [String; 2] {
+pub fn values(row: &Row) -> [String; 2] {
     let (factor, _) = scale_of(row);
     [0, 1].map(|at| {
         let value = row.means[at].or(row.medians[at]);
@@ -38,19 +38,19 @@ pub(super) fn values(row: &Row) -> [String; 2] {
 }
 
 /// The unit that goes with [`values`].
-pub(super) fn unit(row: &Row) -> &str {
+pub fn unit(row: &Row) -> &str {
     scale_of(row).1
 }
 
 /// `write throughput (c)`.
-pub(super) fn figure(row: &Row) -> String {
+pub fn figure(row: &Row) -> String {
     let phase = words::printable(&row.phase);
     let metric = words::printable(&row.metric);
     format!("{phase} {metric} {}", row.clock.mark())
 }
 
 /// `-8.3 %`, by how much the other side's value is larger.
-pub(crate) fn percent(ratio: f64) -> String {
+pub fn percent(ratio: f64) -> String {
     let change = 100.0 * (ratio - 1.0);
     match change {
         change if change >= 99_900.0 => "> x 999".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn percent(ratio: f64) -> String {
 }
 
 /// The change with its interval: `-8.3 % [-9.7 % .. -6.9 %]`; without interval the bare ratio of medians.
-pub(super) fn change(row: &Row) -> String {
+pub fn change(row: &Row) -> String {
     match (&row.comparison, row.medians) {
         (Some(found), _) => format!("{} {}", percent(found.ratio), interval(row)),
         (None, [Some(base), Some(other)]) if base > 0.0 => percent(other / base),
@@ -82,7 +82,7 @@ fn interval(row: &Row) -> String {
 }
 
 /// One word; `-` where nothing was compared.
-pub(super) fn verdict(row: &Row) -> &'static str {
+pub fn verdict(row: &Row) -> &'static str {
     match row.verdict {
         Some(Verdict::Worse) => "worse",
         Some(Verdict::Better) => "better",
@@ -93,7 +93,7 @@ pub(super) fn verdict(row: &Row) -> &'static str {
 }
 
 /// Marks after a verdict: `!` invalid evidence, `1` one run on a side, `^` trials on a busy machine, `?` the tests disagree.
-pub(super) fn marks(row: &Row) -> String {
+pub fn marks(row: &Row) -> String {
     let disagree = |found: &stats::Comparison| {
         let mut warnings = found.warnings.iter();
         warnings.any(|warning| matches!(warning, stats::Warning::TestsDisagree { .. }))
@@ -113,7 +113,7 @@ pub(super) fn marks(row: &Row) -> String {
 }
 
 /// What the marks of some rows mean, a sentence each.
-pub(super) fn legend(rows: &[Row]) -> Vec<&'static str> {
+pub fn legend(rows: &[Row]) -> Vec<&'static str> {
     const ALL: [(char, &str); 4] = [
         (
             '!',
@@ -139,7 +139,7 @@ fn is_one_run(row: &Row) -> bool {
 }
 
 /// Why a gate did not pass a row, in one line; none for one that passed.
-pub(super) fn objection(compared: &Compared, row: &Row) -> Option<String> {
+pub fn objection(compared: &Compared, row: &Row) -> Option<String> {
     let gate = compared.gate?;
     match row.judged? {
         Judged::Passed => None,
@@ -157,7 +157,7 @@ pub(super) fn objection(compared: &Compared, row: &Row) -> Option<String> {
 }
 
 /// Why a row cannot be judged.
-pub(super) fn invalid(row: &Row) -> String {
+pub fn invalid(row: &Row) -> String {
     if let Some(why) = &row.why_not {
         why.to_string()
     } else if let Some(first) = row.invalid.first() {
@@ -172,12 +172,12 @@ pub(super) fn invalid(row: &Row) -> String {
 }
 
 /// `5 %`.
-pub(crate) fn share(share: f64) -> String {
+pub fn share(share: f64) -> String {
     format!("{} %", words::significant(100.0 * share))
 }
 
 /// p as a table prints it.
-pub(super) fn p(p: f64) -> String {
+pub fn p(p: f64) -> String {
     if p < 0.0001 {
         "< 0.0001".to_owned()
     } else {

@@ -47,9 +47,8 @@ impl Rule for AllocatorFragmentation {
         let grounds = Grounds::of(pair, &names);
         if slower < MORE * faster || slower < 1.0 {
             return grounds.denied(format!(
-                "gaps not explained by metadata: {} on the slower side, {} on the faster",
-                print(slower, Unit::Count),
-                print(faster, Unit::Count)
+                "gaps not explained by metadata: {}",
+                pair.against(print(slower, Unit::Count), print(faster, Unit::Count))
             ));
         }
         let seek = pair.slower.median("raw_random_read");

@@ -49,9 +49,8 @@ fn reads(pair: &CellComparison<'_>) -> Option<Judgement> {
     }
     if slower < HALF || faster > HALF * slower {
         return grounds.denied(format!(
-            "{} and {} bytes came from the device for each byte read",
-            digits(slower),
-            digits(faster)
+            "bytes from the device for each byte read: {}",
+            pair.against(digits(slower), digits(faster))
         ));
     }
     grounds
@@ -59,9 +58,11 @@ fn reads(pair: &CellComparison<'_>) -> Option<Judgement> {
         .apart("read_ratio")
         .holds(
             format!(
-                "the faster side took {} of its bytes from the device, the slower {}",
-                print(faster.min(1.0), Unit::Share),
-                print(slower.min(1.0), Unit::Share)
+                "share of the bytes read that came from the device: {}",
+                pair.against(
+                    print(slower.min(1.0), Unit::Share),
+                    print(faster.min(1.0), Unit::Share)
+                )
             ),
             "a cold cache: between = \"remount\" (stream), cold_reads = true (throughput)",
         )
@@ -101,12 +102,15 @@ fn writes(pair: &CellComparison<'_>) -> Option<Judgement> {
             "clocks",
         ));
     if ahead < AHEAD {
-        return grounds
-            .denied("the faster side's data was already on the device at the end of (a)");
+        return grounds.denied(format!(
+            "with {} the data was already on the device at the end of (a)",
+            pair.sides()[1]
+        ));
     }
     if at_c.ln() > 0.5 * at_a.ln() {
         return grounds.denied(format!(
-            "with the data on the device (c) the slower side still takes {} times as long",
+            "with the data on the device (c) {} still takes {} times as long",
+            pair.sides()[0],
             digits(at_c)
         ));
     }

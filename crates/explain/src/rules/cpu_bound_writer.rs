@@ -54,8 +54,9 @@ impl Rule for CpuBoundWriter {
         }
         if share < BOUND && task < BOUND {
             return grounds.denied(format!(
-                "the slower side's workload uses {} of a CPU",
-                print(share.max(task), Unit::Share)
+                "the workload uses {} of a CPU with {}",
+                print(share.max(task), Unit::Share),
+                pair.sides()[0]
             ));
         }
         let Some([slower, faster]) = pair.for_the_same_work("cpu_seconds") else {
@@ -65,8 +66,10 @@ impl Rule for CpuBoundWriter {
         let own = share >= BOUND;
         if own && slower < MORE * faster {
             return grounds.denied(format!(
-                "it uses {} of a CPU, but no more CPU time than the faster side",
-                print(share, Unit::Share)
+                "the workload uses {} of a CPU with {}, but no more CPU time than with {}",
+                print(share, Unit::Share),
+                pair.sides()[0],
+                pair.sides()[1]
             ));
         }
         let waits = pair

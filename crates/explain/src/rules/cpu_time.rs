@@ -42,7 +42,7 @@ impl Rule for CpuTime {
                     print(share, Unit::Share)
                 )
             } else {
-                "the slower side uses no more CPU time".to_owned()
+                format!("no more CPU time is used with {}", pair.sides()[0])
             });
         }
         let grown = |name: &str| pair.both(name).map_or(0.0, |[s, f]| s - f);

@@ -51,7 +51,7 @@ impl Rule for DelayedAllocation {
             return grounds.denied(if slower == faster {
                 format!("{slower} on both sides")
             } else {
-                format!("{slower} on the slower side, {faster} on the faster")
+                pair.against(slower, faster)
             });
         }
         let idle = pair.device_as_fast();

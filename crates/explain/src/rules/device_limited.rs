@@ -94,24 +94,25 @@ impl Rule for DeviceLimited {
         let may = pair.slower.median(way.may)?;
         if share < REACHED {
             return grounds.denied(format!(
-                "the slower side reaches {} of the {} that its device is capable of",
+                "{} of the {} that the device is capable of are reached with {}",
                 print(share, Unit::Share),
-                print(may, way.unit)
+                print(may, way.unit),
+                pair.sides()[0]
             ));
         }
         let held = format!(
-            "{} reaches {} of {}",
-            pair.sides()[0],
+            "{} of {} is reached with {}",
             print(share, Unit::Share),
-            print(may, way.unit)
+            print(may, way.unit),
+            pair.sides()[0]
         );
         let theirs = pair.faster.median(way.may);
         if theirs.is_none_or(|theirs| may < LOWER * theirs) {
             let other = theirs.map_or_else(
-                || format!("{} has no limit", pair.sides()[1]),
+                || format!("with {} there is no limit", pair.sides()[1]),
                 |theirs| {
                     let theirs = print(theirs, way.unit);
-                    format!("the limit of {} is {theirs}", pair.sides()[1])
+                    format!("with {} the limit is {theirs}", pair.sides()[1])
                 },
             );
             return grounds

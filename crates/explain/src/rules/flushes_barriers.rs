@@ -52,9 +52,8 @@ impl Rule for FlushesBarriers {
         }
         if slower < MORE * faster || slower < faster + LEAST {
             return grounds.denied(format!(
-                "{} flushes, {} on the faster side",
-                print(slower, Unit::Count),
-                print(faster, Unit::Count)
+                "flushes: {}",
+                pair.against(print(slower, Unit::Count), print(faster, Unit::Count))
             ));
         }
         let time = pair.slower.median("flush_seconds");
@@ -63,9 +62,10 @@ impl Rule for FlushesBarriers {
             .map(|(time, all)| time / all);
         if let Some(share) = share.filter(|share| *share < SHARE) {
             return grounds.denied(format!(
-                "its {} flushes took {} of the phase",
+                "{} flushes took {} of the phase with {}",
                 print(slower, Unit::Count),
-                print(share, Unit::Share)
+                print(share, Unit::Share),
+                pair.sides()[0]
             ));
         }
         let theirs = pair

@@ -60,9 +60,8 @@ fn traced(pair: &CellComparison<'_>, [slower, faster]: [f64; 2]) -> Option<Judge
     }
     if slower - faster < POINTS {
         return grounds.denied(format!(
-            "{} of the slower side's bytes go to the journal, {} of the faster's",
-            print(slower, Unit::Share),
-            print(faster, Unit::Share)
+            "share of the bytes that go to the journal: {}",
+            pair.against(print(slower, Unit::Share), print(faster, Unit::Share))
         ));
     }
     grounds
@@ -89,7 +88,7 @@ fn inferred(pair: &CellComparison<'_>) -> Option<Judgement> {
         .row(mode_row(modes))
         .inferred(true);
     if modes[0] == "none" {
-        return grounds.denied("the slower side has no journal");
+        return grounds.denied(format!("there is no journal with {}", pair.sides()[0]));
     }
     let written = pair
         .both("written_ratio")
@@ -100,8 +99,10 @@ fn inferred(pair: &CellComparison<'_>) -> Option<Judgement> {
     let cause = slower / faster;
     if cause < MORE {
         return grounds.denied(format!(
-            "the device wrote only {} times as much as for the faster side",
-            digits(cause)
+            "the device wrote only {} times as much with {} as with {}",
+            digits(cause),
+            pair.sides()[0],
+            pair.sides()[1]
         ));
     }
     let more = modes[0] == "journal" && modes[1] != "journal" || modes[1] == "none";

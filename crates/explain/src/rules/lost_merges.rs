@@ -58,9 +58,8 @@ impl Rule for LostMerges {
         let grounds = Grounds::of(pair, &shown).inferred(traced.is_none());
         if ratios[0] > FEWER * ratios[1] {
             return grounds.denied(format!(
-                "the slower side merges {} bios into a request, the faster {}",
-                digits(ratios[0]),
-                digits(ratios[1])
+                "bios merged into a request: {}",
+                pair.against(digits(ratios[0]), digits(ratios[1]))
             ));
         }
         if sizes[0] > SMALLER * sizes[1] {

@@ -51,7 +51,10 @@ impl Rule for MemoryReclaim {
             })
             .max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((sign, count)) = worst else {
-            return grounds.denied("the slower side did not reclaim more memory");
+            return grounds.denied(format!(
+                "no more memory was reclaimed with {}",
+                pair.sides()[0]
+            ));
         };
         let waiting = pair.slower.median("psi_memory_some");
         let theirs = pair.faster.median("psi_memory_some").unwrap_or(0.0);

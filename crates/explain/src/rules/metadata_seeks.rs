@@ -45,12 +45,16 @@ impl Rule for MetadataSeeks {
         );
         if share < LEAST_SHARE {
             return grounds.denied(format!(
-                "only {} of the slower side's requests jump between data and metadata",
-                print(share, Unit::Share)
+                "only {} of the requests jump between data and metadata with {}",
+                print(share, Unit::Share),
+                pair.sides()[0]
             ));
         }
         if slower < MORE * faster {
-            return grounds.denied("the faster side jumps as often");
+            return grounds.denied(format!(
+                "the requests jump as often with {}",
+                pair.sides()[1]
+            ));
         }
         if let Some(row) = pair.device_as_fast() {
             return grounds

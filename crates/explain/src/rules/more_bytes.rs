@@ -48,7 +48,10 @@ impl Rule for MoreBytes {
             return grounds.denied("not all bytes of one side reached the device in this time");
         }
         if slower <= MORE * faster {
-            return grounds.denied("the device moves no more bytes for the slower side");
+            return grounds.denied(format!(
+                "the device moves no more bytes with {}",
+                pair.sides()[0]
+            ));
         }
         grounds
             .carries(slower / faster)
@@ -59,7 +62,7 @@ impl Rule for MoreBytes {
                 if matches!(pair.slower_cell.workload, study::WorkloadSpec::Scan(_)) {
                     "a larger cache, so that nothing is read twice, or precache=false"
                 } else if is_check {
-                    "mkfs with fewer inodes or larger groups for the slower side: less metadata to \
+                    "mkfs with fewer inodes or larger groups for the slower cell: less metadata to \
                      read"
                 } else {
                     "--set trace=true --set layout.enabled=true show which bytes these are; without a \

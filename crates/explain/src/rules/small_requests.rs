@@ -48,7 +48,10 @@ impl Rule for SmallRequests {
         };
         let grounds = Grounds::of(pair, &[name, &rate, "trace_bios", "trace_bio_mean"]);
         if slower <= 0.0 || slower > SMALLER * faster {
-            return grounds.denied("the slower side's requests are not smaller");
+            return grounds.denied(format!(
+                "the requests are not smaller with {}",
+                pair.sides()[0]
+            ));
         }
         if slower >= LARGE {
             return grounds.denied(format!(

@@ -35,7 +35,7 @@ pub enum Error {
     Unsound(#[from] ondisk::ext4::Error),
     /// The filesystem lacks what would be damaged.
     #[error(
-        "the filesystem has no {what}, which this damage needs; take another image, or make one with `mke2fs -d` or `fslab forge ext4`"
+        "the filesystem has no {what}, which this damage needs; take another image, or make one with `mke2fs -d` or `fslab forge`"
     )]
     Missing {
         /// The missing structure.

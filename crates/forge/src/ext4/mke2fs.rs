@@ -7,19 +7,17 @@
 //! the metadata of an empty filesystem are small, and what it wrote is copied to the image ([`Scratch`]).
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 use progress::Progress;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
-use rustix::io::Errno;
 
 use super::{FsType, Options};
 use crate::Error;
 use crate::image_file::ImageFile;
+use crate::maker::{Maker, Talk, system_error};
 
 /// The rules for what the options leave open: those of Debian's `mke2fs.conf` in e2fsprogs 1.47.0.
 const CONFIGURATION: &str = "
@@ -53,9 +51,6 @@ huge = {
 inode_ratio = 65536
 }
 ";
-
-/// Where mke2fs is in a path that names no folders of system programs, as that of Debian's users does not.
-const SYSTEM_FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
 /// What identifies a filesystem.
 #[derive(Debug, Clone, Copy)]
@@ -131,43 +126,30 @@ fn data(file: &File) -> impl Iterator<Item = std::ops::Range<u64>> {
 }
 
 fn run(
-    program: &str,
+    program_name: &str,
     options: &Options,
     identity: Identity,
     target: &File,
     image: &Path,
     progress: &dyn Progress,
 ) -> Result<String, Error> {
+    let maker = Maker {
+        program: program_name,
+        package: "e2fsprogs",
+    };
     let name = format!("/proc/{}/fd/{}", std::process::id(), target.as_raw_fd());
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut child = Command::new(program)
+    let mut command = maker.command();
+    command
         .args(arguments(options, identity))
         .arg(&name)
-        .env_clear()
-        .env("PATH", format!("{path}:{SYSTEM_FOLDERS}"))
-        .env("LC_ALL", "C")
         .env("MKE2FS_CONFIG", "/proc/self/fd/0")
-        .env("E2FSPROGS_FAKE_TIME", options.time.to_string())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(Error::Start)?;
-    if let Some(mut input) = child.stdin.take() {
-        // One that ends before it has read this says why.
-        let _ = input.write_all(CONFIGURATION.as_bytes());
-    }
-    let talk = Talk::of(&mut child, progress)?;
-    let status = child.wait().map_err(Error::Start)?;
+        .env("E2FSPROGS_FAKE_TIME", options.time.to_string());
+    let (status, talk) = maker.run(&mut command, CONFIGURATION, progress)?;
     if status.success() {
-        return Ok(talk.program());
-    }
-    // A signal from the terminal ends mke2fs as well.
-    Err(if progress.cancelled() {
-        Error::Stopped
+        Ok(program(&talk))
     } else {
-        talk.failure(status, &name, image)
-    })
+        Err(failure(&talk, status, &name, image))
+    }
 }
 
 /// The options of mke2fs. What is not given is decided by [`CONFIGURATION`].
@@ -228,79 +210,33 @@ fn uuid(bytes: [u8; 16]) -> String {
     )
 }
 
-/// What mke2fs printed.
-#[derive(Debug, Default)]
-struct Talk {
-    out: Vec<u8>,
-    errors: Vec<u8>,
+/// Name and version, of the line `mke2fs 1.47.0 (5-Feb-2023)`; the name where there is none, as for an invalid number.
+fn program(talk: &Talk) -> String {
+    let text = String::from_utf8_lossy(&talk.errors);
+    let line = text.lines().find(|line| is_version(line));
+    let words = line.unwrap_or("mke2fs").split_whitespace();
+    words.take(2).collect::<Vec<_>>().join(" ")
 }
 
-impl Talk {
-    /// Reads until mke2fs ends. When `progress` asks to stop, mke2fs is killed.
-    fn of(child: &mut Child, progress: &dyn Progress) -> Result<Self, Error> {
-        let mut this = Self::default();
-        let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
-        while out.is_some() || errors.is_some() {
-            let (polled, of_out, of_errors) = ready(out.as_ref(), errors.as_ref());
-            let read = polled.map_err(io::Error::from).and_then(|_| {
-                more(of_out, &mut out, &mut this.out)?;
-                more(of_errors, &mut errors, &mut this.errors)
-            });
-            if progress.cancelled() || read.is_err() {
-                // One that has ended already cannot be killed.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(read.err().map_or(Error::Stopped, Error::Start));
-            }
-        }
-        Ok(this)
+/// Why it failed, in one line.
+fn failure(talk: &Talk, status: ExitStatus, name: &str, image: &Path) -> Error {
+    let errors = String::from_utf8_lossy(&talk.errors);
+    if let Some(source) = system_error(&errors) {
+        return Error::Io {
+            path: image.to_path_buf(),
+            action: "make the empty filesystem with mke2fs",
+            source,
+        };
     }
-
-    /// Name and version, of the line `mke2fs 1.47.0 (5-Feb-2023)`; the name where there is none, as for an invalid number.
-    fn program(&self) -> String {
-        let text = String::from_utf8_lossy(&self.errors);
-        let line = text.lines().find(|line| is_version(line));
-        let words = line.unwrap_or("mke2fs").split_whitespace();
-        words.take(2).collect::<Vec<_>>().join(" ")
-    }
-
-    /// Why it failed, in one line.
-    fn failure(&self, status: ExitStatus, name: &str, image: &Path) -> Error {
-        let errors = String::from_utf8_lossy(&self.errors);
-        if let Some(source) = system_error(&errors) {
-            return Error::Io {
-                path: image.to_path_buf(),
-                action: "make the empty filesystem with mke2fs",
-                source,
-            };
-        }
-        let texts = [errors, String::from_utf8_lossy(&self.out)];
-        let mut lines = texts.iter().map(|text| one_line(text));
-        let why = lines.find(|line| !line.is_empty());
-        let why = why.unwrap_or_else(|| status.to_string());
-        Error::Option(format!(
-            "{} cannot make a filesystem of these options: {}",
-            self.program(),
-            why.replace(name, &image.display().to_string())
-        ))
-    }
-}
-
-/// The error of the system that mke2fs names, where the options are not at fault.
-fn system_error(text: &str) -> Option<io::Error> {
-    [
-        Errno::NOSPC,
-        Errno::DQUOT,
-        Errno::FBIG,
-        Errno::IO,
-        Errno::NOMEM,
-    ]
-    .map(|errno| io::Error::from_raw_os_error(errno.raw_os_error()))
-    .into_iter()
-    .find(|error| {
-        let words = error.to_string();
-        text.contains(words.split(" (os error").next().unwrap_or(&words))
-    })
+    let texts = [errors, String::from_utf8_lossy(&talk.out)];
+    let mut lines = texts.iter().map(|text| one_line(text));
+    let why = lines.find(|line| !line.is_empty());
+    let why = why.unwrap_or_else(|| status.to_string());
+    Error::Option(format!(
+        "{} cannot make a filesystem of these options: {}",
+        program(talk),
+        why.replace(name, &image.display().to_string())
+    ))
 }
 
 /// What mke2fs printed, as one line without version, warnings and progress.
@@ -319,47 +255,9 @@ fn is_version(line: &str) -> bool {
     line.starts_with("mke2fs 1.")
 }
 
-/// How long `progress` is not asked while mke2fs prints nothing.
-const WAIT: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
-
-/// Waits for one of the pipes, and gives which can be read.
-fn ready(
-    out: Option<&ChildStdout>,
-    errors: Option<&ChildStderr>,
-) -> (Result<usize, Errno>, bool, bool) {
-    let mut pipes: Vec<PollFd<'_>> = Vec::with_capacity(2);
-    pipes.extend(out.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-    pipes.extend(errors.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-    let polled = match poll(&mut pipes, Some(&WAIT)) {
-        Err(Errno::INTR) => Ok(0),
-        other => other,
-    };
-    let mut can = pipes.iter().map(|pipe| !pipe.revents().is_empty());
-    let of_out = out.is_some() && can.next() == Some(true);
-    let of_errors = errors.is_some() && can.next() == Some(true);
-    (polled, of_out, of_errors)
-}
-
-/// Reads what a pipe has; at its end the pipe goes.
-fn more(ready: bool, pipe: &mut Option<impl Read>, text: &mut Vec<u8>) -> io::Result<()> {
-    let Some(open) = pipe.as_mut().filter(|_| ready) else {
-        return Ok(());
-    };
-    let mut bytes = [0; 4096];
-    match open.read(&mut bytes) {
-        Ok(0) => *pipe = None,
-        Ok(len) => text.extend_from_slice(&bytes[..len]),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-        Err(error) => return Err(error),
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
@@ -395,7 +293,7 @@ mod tests {
     #[test]
     fn without_mke2fs_the_package_is_named() {
         let error = refused("no-such-mke2fs", &progress::Silent);
-        assert!(matches!(error, Error::Start(_)));
+        assert!(matches!(error, Error::Start { .. }));
         let text = error.to_string();
         assert!(text.ends_with("install e2fsprogs"), "{text}");
     }

@@ -20,14 +20,13 @@ mod table;
 mod unit;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use progress::{Progress, Step, Unit};
 
 use super::layout::Layout;
 use super::place::Plan;
 use super::plan::Objects;
-use crate::{Error, Written};
+use crate::{Error, Written, units};
 
 use summary::Summary;
 use unit::Builder;
@@ -59,7 +58,7 @@ fn fill(
     let summary = Mutex::new(Summary::default());
     let unit = Unit::Items("inodes".into());
     progress.begin(Step::new("writing").counted_in(unit).of(inodes(population)));
-    units(layout, population, &plan, &summary, progress)?;
+    all_units(layout, population, &plan, &summary, progress)?;
     let summary = summary
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -82,56 +81,17 @@ fn inodes(population: &dyn Objects) -> u64 {
     slots.saturating_sub(1)
 }
 
-/// Threads at work on units at the same time.
-fn threads(units: u32) -> u32 {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (processors as u32).clamp(1, 8).min(units)
-}
-
-fn units(
+fn all_units(
     layout: &Layout,
     population: &dyn Objects,
     plan: &Plan<'_>,
     summary: &Mutex<Summary>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    let next = AtomicU32::new(0);
-    let failed = Mutex::new(None);
-    let work = || {
-        let mut builder = Builder::new(layout, population, plan);
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= layout.units() {
-                return;
-            }
-            let result = if progress.cancelled() {
-                Err(Error::Stopped)
-            } else {
-                builder.build(number, summary, progress)
-            };
-            if let Err(error) = result {
-                // The other threads find nothing left to do.
-                next.store(layout.units(), Ordering::Relaxed);
-                let mut failed = failed
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                failed.get_or_insert(error);
-                return;
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads(layout.units()) {
-            let made = std::thread::Builder::new().spawn_scoped(scope, work);
-            if made.is_err() {
-                // The threads that could be started, and this one, do all the work.
-                break;
-            }
-        }
-        work();
-    });
-    let failed = failed
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    failed.map_or(Ok(()), Err)
+    units::each(
+        layout.units() as usize,
+        progress,
+        || Builder::new(layout, population, plan),
+        |builder, number| builder.build(number as u32, summary, progress),
+    )
 }

@@ -12,3 +12,4 @@ mod damage;
 mod e2fsck;
 mod kernel;
 mod layout;
+mod ocfs2;

@@ -28,12 +28,15 @@ pub(crate) struct FigureArgs {
     /// Folder of the runs that names and selectors mean
     #[arg(long, value_name = "DIR", default_value = record::folder::RUNS)]
     pub(crate) runs: PathBuf,
+    /// Store whose runs selectors choose from, instead of a folder: an SQLite file, or postgresql:///DATABASE?host=FOLDER
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) store: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The sides, the base first. A side is runs (A1,A2,A3), a folder of runs, or selectors that must all hold: study=,
-    /// profile=, kernel=, commit=, id=, machine=, tag.NAME=
+    /// profile=, kernel=, commit=, run= (name or id), id=, machine=, tag.NAME=
     #[arg(required = true, value_name = "SIDE")]
     pub(crate) sides: Vec<String>,
     #[command(flatten)]
@@ -80,13 +83,15 @@ pub(crate) enum CompareFormat {
     Gitlab,
     /// Markdown for a GitHub job summary
     Github,
+    /// One self-contained page
+    Html,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// Name of the study, as in `fslab list`
     pub(crate) study: String,
-    /// Only runs that have all of these: profile=, kernel=, commit=, id=, machine=, tag.NAME=
+    /// Only runs that have all of these: profile=, kernel=, commit=, run=, id=, machine=, tag.NAME=
     #[arg(value_name = "SELECTOR")]
     pub(crate) selectors: Vec<String>,
     #[command(flatten)]

@@ -5,13 +5,19 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 mod damage;
+mod ocfs2;
 
 pub(crate) use damage::ForgeDamageArgs;
+pub(crate) use ocfs2::{
+    ChainOrderArg, FeatureLevelArg, ForgeOcfs2Args, GroupsArg, NameHashArg, Ocfs2TypeArg, PresetArg,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ForgeCommand {
     /// Write a whole ext2, ext3 or ext4 filesystem with its files into a new image
     Ext4(Box<ForgeArgs>),
+    /// Write a whole OCFS2 volume with its files into a new image
+    Ocfs2(Box<ForgeOcfs2Args>),
     /// Damage a filesystem on purpose: by a named case, or at random
     Damage(ForgeDamageArgs),
 }
@@ -25,6 +31,24 @@ pub(crate) struct ForgeArgs {
     /// Size of the filesystem, as in 72T
     #[arg(long, value_name = "BYTES", value_parser = forge::amount::bytes)]
     pub(crate) size: u64,
+    #[command(flatten)]
+    pub(crate) population: PopulationArgs,
+    /// Fill the device from its start instead of spreading directories over it
+    #[arg(long)]
+    pub(crate) packed: bool,
+    /// Wait until the image is on stable storage, and include that in the time
+    #[arg(long)]
+    pub(crate) sync: bool,
+    #[command(flatten)]
+    pub(crate) mke2fs: FormatArgs,
+    /// Format of the summary on stdout
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ForgeOutput,
+}
+
+/// What exists in the filesystem.
+#[derive(Debug, Args)]
+pub(crate) struct PopulationArgs {
     /// Number of files, as in 105M, directories not counted
     #[arg(long, value_name = "N", value_parser = forge::amount::count)]
     pub(crate) files: Option<u64>,
@@ -43,17 +67,6 @@ pub(crate) struct ForgeArgs {
     /// Write the contents of files instead of leaving holes
     #[arg(long)]
     pub(crate) contents: bool,
-    /// Fill the device from its start instead of spreading directories over it
-    #[arg(long)]
-    pub(crate) packed: bool,
-    /// Wait until the image is on stable storage, and include that in the time
-    #[arg(long)]
-    pub(crate) sync: bool,
-    #[command(flatten)]
-    pub(crate) mke2fs: FormatArgs,
-    /// Format of the summary on stdout
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ForgeOutput,
 }
 
 /// Options of mke2fs.

@@ -39,7 +39,7 @@ fn step(args: &BisectArgs) -> anyhow::Result<u8> {
     {
         bail!("the command does not name {OUT}, the folder of its run; add --out {OUT} to it");
     }
-    let both = sides(&[args.good.clone(), args.bad.clone()], &args.figures.runs)?;
+    let both = sides(&[args.good.clone(), args.bad.clone()], &args.figures)?;
     let Ok(both) = <[::compare::Side; 2]>::try_from(both) else {
         bail!("--good and --bad are one side each");
     };

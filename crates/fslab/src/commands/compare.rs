@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ::compare::format::{Format, render};
-use ::compare::{FailOn, Folder, Outcome, Side};
+use ::compare::{FailOn, Folder, Outcome, Side, Source, Stored};
+use store::{Location, Store};
 
 use crate::cli::{ClockArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs};
 use crate::{exit, out};
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         one_run: args.one_run,
         ..options(&args.figures)?
     };
-    let sides = sides(&args.sides, &args.figures.runs)?;
+    let sides = sides(&args.sides, &args.figures)?;
     if args.plan {
         let planned = ::compare::plan::plan(&sides, &options)?;
         let text = match args.format {
@@ -35,15 +36,16 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     let compared = ::compare::compare(&sides, &options)?;
-    let format = match args.format {
-        CompareFormat::Text => Format::Text,
-        CompareFormat::Json => Format::Json,
-        CompareFormat::Md => Format::Md,
-        CompareFormat::Junit => Format::Junit,
-        CompareFormat::Gitlab => Format::Gitlab,
-        CompareFormat::Github => Format::Github,
+    let text = match args.format {
+        CompareFormat::Text => render(&compared, Format::Text),
+        CompareFormat::Json => render(&compared, Format::Json),
+        CompareFormat::Md => render(&compared, Format::Md),
+        CompareFormat::Junit => render(&compared, Format::Junit),
+        CompareFormat::Gitlab => render(&compared, Format::Gitlab),
+        CompareFormat::Github => render(&compared, Format::Github),
+        CompareFormat::Html => site::comparison_page(&compared, &super::tool())?,
     };
-    print(&render(&compared, format), args.output.as_deref())?;
+    print(&text, args.output.as_deref())?;
     Ok(match compared.outcome {
         Outcome::Passed => exit::OK,
         Outcome::Nothing => {
@@ -84,13 +86,27 @@ const fn clock(clock: ClockArg) -> study::Clock {
     }
 }
 
+/// Where selectors look: in the store that is named, else in the folder of runs.
+pub(super) fn source(args: &FigureArgs) -> Result<Box<dyn Source>, ::compare::Error> {
+    Ok(match &args.store {
+        Some(name) => {
+            let location: Location = name.parse()?;
+            Box::new(Stored::new(
+                Store::existing(&location)?,
+                &location.to_string(),
+            ))
+        }
+        None => Box::new(Folder {
+            dir: args.runs.clone(),
+        }),
+    })
+}
+
 /// Finds the runs of each side.
-pub(super) fn sides(words: &[String], runs: &Path) -> anyhow::Result<Vec<Side>> {
-    let source = Folder {
-        dir: runs.to_owned(),
-    };
-    let find = |word: &String| Side::find(word, runs, &source);
-    Ok(words.iter().map(find).collect::<Result<_, _>>()?)
+pub(super) fn sides(words: &[String], args: &FigureArgs) -> Result<Vec<Side>, ::compare::Error> {
+    let source = source(args)?;
+    let find = |word: &String| Side::find(word, &args.runs, &*source);
+    words.iter().map(find).collect()
 }
 
 /// To a file or stdout.

@@ -1,25 +1,19 @@
 //! `fslab history`.
 
 use ::compare::history::{By, history, render};
-use ::compare::{Error, Folder, Property, Selector, Source};
+use ::compare::{Error, Selector};
 
 use crate::cli::{ByArg, DocumentFormat, HistoryArgs};
-use crate::commands::compare::options;
+use crate::commands::compare::{options, source};
 use crate::{exit, out};
 
 pub(crate) fn run(args: &HistoryArgs) -> anyhow::Result<u8> {
-    let mut selectors = vec![Selector {
-        property: Property::Study,
-        value: args.study.clone(),
-    }];
+    let mut selector = Selector::default().of_study(&args.study);
     for text in &args.selectors {
-        let selector = Selector::parse(text).unwrap_or_else(|| Err(Error::Selector(text.clone())));
-        selectors.push(selector?);
+        selector = selector.and(text.parse().map_err(Error::Store)?);
     }
-    let source = Folder {
-        dir: args.figures.runs.clone(),
-    };
-    let runs = source.select(&selectors)?;
+    let source = source(&args.figures)?;
+    let runs = source.select(&selector)?;
     if runs.is_empty() {
         return Err(Error::NoRuns {
             side: args.study.clone(),

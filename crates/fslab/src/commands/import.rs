@@ -87,6 +87,9 @@ fn line(dir: &Path, imported: Imported) -> String {
                 "{dir}: {lines} new lines imported, {samples} samples of the trials that they change"
             )
         }
+        Imported::Completed { samples } => {
+            format!("{dir}: imported again with its plan, {samples} samples")
+        }
         Imported::Unchanged => format!("{dir}: nothing new"),
     }
 }

@@ -8,9 +8,14 @@ use std::process::Stdio;
 use common::{Scratch, assert_code, error_line, example_run, fslab, run_in, stderr, stdout};
 
 /// Tests of one subcommand. `printing` is a call that prints something to stdout and succeeds;
-/// `missing` is a call that names something that does not exist, with its exit code.
+/// `missing` is a call that names something that does not exist, with its exit code. `bad` is the code of a wrong command
+/// line, and `closed` that of `printing` with a closed pipe.
 macro_rules! suite {
     ($name:ident, $words:expr, printing = |$scratch:ident| $printing:expr, missing = $missing:expr => $code:expr) => {
+        suite!($name, $words, bad = 2, closed = 141, printing = |$scratch| $printing, missing = $missing => $code);
+    };
+    ($name:ident, $words:expr, bad = $bad:expr, closed = $closed:expr,
+     printing = |$scratch:ident| $printing:expr, missing = $missing:expr => $code:expr) => {
         mod $name {
             use super::*;
 
@@ -34,12 +39,12 @@ macro_rules! suite {
             }
 
             #[test]
-            fn a_bad_option_is_one_line_and_code_2() {
+            fn a_bad_option_is_one_line() {
                 let scratch = Scratch::new();
                 let mut args: Vec<&str> = $words.to_vec();
                 args.push("--no-such-option");
                 let output = run_in(scratch.path(), &args);
-                assert_code(&output, 2);
+                assert_code(&output, $bad);
                 assert!(error_line(&output).contains("--no-such-option"));
                 assert!(output.stdout.is_empty());
             }
@@ -72,10 +77,10 @@ macro_rules! suite {
                     .stderr(Stdio::piped())
                     .output()
                     .expect("the binary starts");
-                assert_code(&output, 141);
+                assert_code(&output, $closed);
                 let errors = stderr(&output);
                 assert!(
-                    !errors.contains("fslab: "),
+                    $closed != 141 || !errors.contains("fslab: "),
                     "a reader that has enough is no error: {errors}"
                 );
                 $scratch.assert_nothing_left();
@@ -135,6 +140,10 @@ suite!(trace_report, ["trace", "report"], printing = |_scratch| {
 suite!(forge_ext4, ["forge", "ext4"], printing = |_scratch| {
     words("image --size 60M --files 100")
 }, missing = ["no-such-thing/image", "--size", "60M"] => 1);
+
+suite!(forge_ocfs2, ["forge", "ocfs2"], printing = |_scratch| {
+    words("image --size 300M --files 100")
+}, missing = ["no-such-thing/image", "--size", "300M"] => 1);
 
 suite!(kernel_list, ["kernel", "list"], printing = |_scratch| words("--cache cache"),
     missing = ["no-such-thing"] => 2);
@@ -240,3 +249,28 @@ suite!(history, ["history"], printing = |scratch| {
     example_run(&scratch);
     words("journal --runs .")
 }, missing = ["journal", "--runs", "no-such-thing"] => 1);
+
+// git takes codes from 1 to 127 as bad, so whatever goes wrong ends with 255. It prints to stderr alone: a closed pipe does not
+// change the verdict, which is 125 here.
+suite!(bisect_step, ["bisect-step"], bad = 255, closed = 125, printing = |scratch| {
+    let mut draws = fixtures::simulated::Normal::new(1);
+    for number in 0..6 {
+        let level = if number < 3 { 1000.0 } else { 800.0 };
+        let rates = vec![draws.rates(level, 2, 0.005, 0.01)];
+        let mut run = fixtures::simulated::Simulated::new(number, rates);
+        run.tags.insert("side".into(), if number < 3 { "good" } else { "bad" }.into());
+        run.write(&scratch.join("fslab-runs").join(&run.name)).unwrap();
+    }
+    words("--good tag.side=good --bad tag.side=bad -- false {out}")
+}, missing = ["--good", "no-such-thing", "--bad", "no-such-thing", "--", "true", "{out}"] => 255);
+
+suite!(site, ["site"], printing = |scratch| {
+    example_run(&scratch);
+    words("pages --from .")
+}, missing = ["pages", "--from", "no-such-thing"] => 2);
+
+#[cfg(feature = "serve")]
+suite!(serve, ["serve"], printing = |scratch| {
+    example_run(&scratch);
+    words("--from . --listen 127.0.0.1:0")
+}, missing = ["--from", "no-such-thing"] => 2);

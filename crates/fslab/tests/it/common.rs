@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub(crate) mod checked;
+pub(crate) mod documents;
 pub(crate) mod guests;
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! docs/cli.md is what `--help` prints; `UPDATE_DOCS=1 cargo test -p fslab --test docs` rewrites it.
+//! docs/cli.md is what `--help` prints; `UPDATE_DOCS=1 cargo test -p fslab --test it -- docs::` rewrites it.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{assert_code, fslab, stdout};
 
-pub(crate) const COMMANDS: [&[&str]; 43] = [
+pub(crate) const COMMANDS: &[&[&str]] = &[
     &[],
     &["run"],
     &["plan"],
@@ -34,6 +34,7 @@ pub(crate) const COMMANDS: [&[&str]; 43] = [
     &["crash"],
     &["forge"],
     &["forge", "ext4"],
+    &["forge", "ocfs2"],
     &["forge", "damage"],
     &["layout"],
     &["trace"],
@@ -51,6 +52,8 @@ pub(crate) const COMMANDS: [&[&str]; 43] = [
     &["compare"],
     &["history"],
     &["bisect-step"],
+    &["site"],
+    &["serve"],
 ];
 
 #[test]
@@ -58,7 +61,7 @@ fn the_command_line_is_documented_as_it_is() {
     let mut text = String::from(
         "# The command line\n\nGenerated from `--help`. Exit codes are in [exit-codes.md](exit-codes.md).\n",
     );
-    for words in COMMANDS {
+    for &words in COMMANDS {
         let output = fslab()
             .args(words)
             .arg("--help")
@@ -76,7 +79,7 @@ fn the_command_line_is_documented_as_it_is() {
             .collect();
         let _ = write!(
             text,
-            "\n## {}\n\n```\n{}\n```\n",
+            "\n## {}\n\n```text\n{}\n```\n",
             title.join(" "),
             help.join("\n")
         );
@@ -88,6 +91,6 @@ fn the_command_line_is_documented_as_it_is() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == text,
-        "docs/cli.md differs: UPDATE_DOCS=1 cargo test -p fslab --test docs"
+        "docs/cli.md differs: UPDATE_DOCS=1 cargo test -p fslab --test it -- docs::"
     );
 }

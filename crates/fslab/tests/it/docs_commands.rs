@@ -1,15 +1,18 @@
-//! Every `fslab` command line in README.md and docs/ is run, or at least parsed, or left out with a reason.
+//! Every command line in README.md and docs/: those of `fslab` are run, or at least parsed; those of other programs carry
+//! a mark with the reason why they are not run.
 //!
-//! A line counts where it begins a line of a code block. [`RULES`] decides by what a command contains; a command that no
-//! rule matches fails the test, and so does a rule that matches no command.
+//! Commands are the lines of `sh` blocks, and what follows `$ ` in `console` blocks. [`RULES`] decides by what a command
+//! contains; a command that no rule matches fails the test, and so does a rule that matches no command. The mark is
+//! `<!-- not run: REASON -->` on the line before the block.
 
 use crate::common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use common::documents::{self, repository};
 use common::{Scratch, assert_code, example_run, run_in, stderr};
 
 /// What is done with a command.
@@ -21,18 +24,13 @@ enum Test {
     Plan,
     /// `--help` is added: its subcommand and options exist. For what takes minutes, or a machine that is not here.
     Parse,
-    /// Nothing, for this reason.
-    Not(&'static str),
 }
 
 const RUN: Test = Test::RunTo(0);
 
 /// The first rule decides whose text is in the command.
 const RULES: &[(&str, Test)] = &[
-    (
-        "trace record",
-        Test::Not("what follows -- is a sketch; tests of `trace` record"),
-    ),
+    ("trace record", Test::Parse),
     ("fslab crash", Test::Parse),
     ("kernel fetch", Test::Parse),
     ("kernel list --available", Test::Parse),
@@ -43,6 +41,7 @@ const RULES: &[(&str, Test)] = &[
     ("fslab bench", Test::Parse),
     ("forge damage", RUN),
     ("forge ext4", Test::Parse),
+    ("forge ocfs2", Test::Parse),
     ("fslab resume", Test::Parse),
     ("--executor", Test::Parse),
     ("--kernel", Test::Parse),
@@ -50,6 +49,9 @@ const RULES: &[(&str, Test)] = &[
     ("ocfs2", Test::Parse),
     ("fslab run", Test::Plan),
     ("fslab compare", Test::Parse),
+    ("fslab serve", Test::Parse),
+    ("--compare", Test::Parse),
+    ("fslab site", RUN),
     ("fslab history", Test::Parse),
     ("fslab plan", RUN),
     ("fslab new", RUN),
@@ -71,49 +73,23 @@ const RULES: &[(&str, Test)] = &[
     ("fslab export", RUN),
 ];
 
-fn repository() -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    path.canonicalize().unwrap()
+/// What a block of code may hold.
+const LANGUAGES: &[&str] = &["sh", "console", "text", "toml", "json", "sql", "yaml"];
+
+/// A command line without comments and what it is piped into.
+fn without_comment(line: &str) -> String {
+    let ends = ["  ", " #", " | ", " > "].map(|end| line.find(end));
+    let end = ends.into_iter().flatten().min().unwrap_or(line.len());
+    line[..end].to_owned()
 }
 
-/// The command lines of a document, without comments and what they are piped into.
-fn commands(text: &str) -> Vec<String> {
-    let mut fenced = false;
-    let mut found = Vec::new();
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-            continue;
-        }
-        let code = if fenced {
-            Some(line)
-        } else {
-            line.strip_prefix("    ")
-        };
-        let Some(code) = code else { continue };
-        let code = code.trim_start().trim_start_matches("$ ");
-        if code.starts_with("fslab ") {
-            let ends = ["  ", " #", " | ", " > "].map(|end| code.find(end));
-            let end = ends.into_iter().flatten().min().unwrap_or(code.len());
-            found.push(code[..end].to_owned());
-        }
-    }
-    found
-}
-
-/// All command lines, each once; those that make a file for others come first.
+/// All command lines of `fslab`, each once; those that make a file for others come first.
 fn all_commands() -> Vec<String> {
-    let repository = repository();
-    let mut files = vec![repository.join("README.md")];
-    for entry in fs::read_dir(repository.join("docs")).unwrap() {
-        let path = entry.unwrap().path();
-        // The command line's own reference is made of --help.
-        if path.extension().is_some_and(|end| end == "md") && !path.ends_with("cli.md") {
-            files.push(path);
-        }
-    }
-    let texts = files.iter().map(|file| fs::read_to_string(file).unwrap());
-    let all: BTreeSet<String> = texts.flat_map(|text| commands(&text)).collect();
+    let documents = documents::all();
+    let blocks = documents.iter().flat_map(documents::Document::blocks);
+    let lines = blocks.flat_map(|block| block.commands());
+    let own = lines.filter(|line| line.starts_with("fslab "));
+    let all: BTreeSet<String> = own.map(|line| without_comment(&line)).collect();
     let mut all: Vec<String> = all.into_iter().collect();
     let makes = |command: &String| {
         ["fslab new", "fslab import"]
@@ -122,6 +98,56 @@ fn all_commands() -> Vec<String> {
     };
     all.sort_by_key(|command| !makes(command));
     all
+}
+
+#[test]
+fn what_is_not_run_carries_a_reason() {
+    let (mut wrong, mut counts) = (Vec::new(), [0; 3]);
+    for document in documents::all() {
+        let (blocks, others) = document.parts();
+        for block in blocks {
+            let at = format!("{}:{}", document.name, block.line);
+            if !LANGUAGES.contains(&block.language.as_str()) {
+                wrong.push(format!(
+                    "{at}: the block does not say what it holds: {LANGUAGES:?}"
+                ));
+            }
+            let commands = block.commands();
+            let own = |command: &&String| command.starts_with("fslab ");
+            let foreign = commands.len() - commands.iter().filter(own).count();
+            counts[0] += commands.len() - foreign;
+            counts[1] += foreign;
+            match &block.not_run {
+                None if foreign > 0 => wrong.push(format!(
+                    "{at}: not a command of fslab, so no test runs it; say why: <!-- not run: REASON -->"
+                )),
+                Some(_) if foreign == 0 => {
+                    wrong.push(format!("{at}: nothing of it needs the mark `not run`"));
+                }
+                Some(reason) if reason.trim().len() < 10 => {
+                    wrong.push(format!("{at}: {reason:?} is no reason"));
+                }
+                Some(_) => counts[2] += 1,
+                None => {}
+            }
+        }
+        let hidden = others
+            .iter()
+            .filter(|(_, line)| line.starts_with("    fslab "));
+        wrong.extend(hidden.map(|(number, _)| {
+            format!(
+                "{}:{number}: a command outside of a block ```sh",
+                document.name
+            )
+        }));
+    }
+    let [own, foreign, marked] = counts;
+    println!("{own} lines of fslab, {foreign} of other programs in {marked} marked blocks");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(
+        own > 100 && marked > 3,
+        "{own} lines, {marked} marked blocks"
+    );
 }
 
 /// What the documents' examples are about: an image, a run, a block trace, a study.
@@ -191,7 +217,7 @@ fn the_commands_of_the_documents_work() {
     let scratch = Scratch::new();
     objects(&scratch);
     let mut unused: BTreeSet<&str> = RULES.iter().map(|(text, _)| *text).collect();
-    let (mut wrong, mut counts) = (Vec::new(), [0; 4]);
+    let (mut wrong, mut counts) = (Vec::new(), [0; 3]);
     for command in all_commands() {
         let rule = RULES.iter().find(|(text, _)| command.contains(text));
         let Some((text, test)) = rule else {
@@ -206,11 +232,11 @@ fn the_commands_of_the_documents_work() {
                 let line = line.replacen("fslab run", "fslab plan", 1);
                 (1, line.replace(" --rerun-doubtful 2", ""))
             }
-            Test::Parse => (2, format!("{line} --help")),
-            Test::Not(_) => {
-                counts[3] += 1;
-                continue;
-            }
+            // What follows `--` is another program's.
+            Test::Parse => match line.split_once(" -- ") {
+                Some((own, _)) => (2, format!("{own} --help")),
+                None => (2, format!("{line} --help")),
+            },
         };
         counts[kind] += 1;
         let output = shell(&scratch, &line);
@@ -224,8 +250,8 @@ fn the_commands_of_the_documents_work() {
             wrong.push(format!("{line}: {:?}: {first}", output.status.code()));
         }
     }
-    let [run, planned, parsed, left_out] = counts;
-    println!("{run} run, {planned} planned, {parsed} parsed, {left_out} left out");
+    let [run, planned, parsed] = counts;
+    println!("{run} run, {planned} planned, {parsed} parsed");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(unused, BTreeSet::new(), "rules of no command");
     assert!(run > 20 && planned > 20, "{run} run, {planned} planned");

@@ -185,7 +185,7 @@ fn every_key_of_our_json_is_one_of_fios_for_the_same_jobs() {
     }
     assert_eq!(
         ours["fio version"],
-        format!("fslab-{}", env!("CARGO_PKG_VERSION"))
+        format!("fslab-{}", env!("FSLAB_VERSION"))
     );
     let theirs = Command::new("fio")
         .args(["--output-format=json", "../jobs.fio"])

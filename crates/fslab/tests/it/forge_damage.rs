@@ -133,3 +133,41 @@ fn devices_other_files_and_missing_structures_are_refused_in_one_line() {
         );
     }
 }
+
+#[test]
+fn volumes_of_ocfs2_have_cases_of_their_own() {
+    if Command::new("mkfs.ocfs2").arg("-V").output().is_err() {
+        testkit::skip!("needs ocfs2-tools");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume").display().to_string();
+    let words = "--size 200M --files 300 --per-directory 20 --file-size 0 --local";
+    let mut forge = vec!["forge", "ocfs2", &path];
+    forge.extend(words.split(' '));
+    assert_eq!(fslab(&forge).status.code(), Some(0));
+    let done = fslab(&["forge", "damage", &path, "--case", "inode-count"]);
+    assert_eq!(done.status.code(), Some(0), "{}", message(&done));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(
+        text,
+        "inode-count (INODE_COUNT): a file has fewer names than links\n"
+    );
+    let checked = Command::new("fsck.ocfs2")
+        .args(["-fn", &path])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    let problems: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(problems.len(), 1, "{text}");
+    assert!(problems[0].starts_with("[INODE_COUNT]"), "{text}");
+    for (words, part) in [
+        (["--case", "inode-coumt"], "did you mean inode-count?"),
+        (["--case", "dx-lookup-failed"], "no directory with an index"),
+        (["--random", "1"], "--random is for ext2, ext3 and ext4"),
+    ] {
+        let refused = fslab(&[&["forge", "damage", &path], &words[..]].concat());
+        assert_ne!(refused.status.code(), Some(0));
+        assert!(message(&refused).contains(part), "{}", message(&refused));
+    }
+}

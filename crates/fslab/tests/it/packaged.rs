@@ -1,13 +1,16 @@
-//! What a package installs beside the program: manual pages and completions, which the program itself prints.
+//! What a package installs beside the program: manual pages and completions, which the program itself prints; and the
+//! Debian package with them.
 
 use crate::common;
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Scratch, assert_code, error_line, fslab, run_in, stdout};
 
 use crate::docs::COMMANDS;
+use crate::released::{has_python, packaging};
 
 /// The long options that `--help` of a command lists.
 fn options(words: &[&str]) -> BTreeSet<String> {
@@ -39,7 +42,7 @@ fn every_command_has_a_page_with_all_its_options() {
     assert_code(&output, 0);
     let listed: BTreeSet<String> = stdout(&output).lines().map(str::to_owned).collect();
     let mut expected = BTreeSet::new();
-    for words in COMMANDS {
+    for &words in COMMANDS {
         let name = [&["fslab"], words].concat().join("-");
         let path = format!("man/man1/{name}.1");
         let page = std::fs::read_to_string(scratch.join(&path)).expect(&path);
@@ -118,7 +121,7 @@ fn the_scripts_of_zsh_and_fish_name_every_command() {
     let scratch = Scratch::new();
     for shell in ["zsh", "fish"] {
         let text = completions(&scratch, shell);
-        for words in COMMANDS {
+        for &words in COMMANDS {
             let last = words.last().unwrap_or(&"fslab");
             assert!(text.contains(last), "{shell}: {words:?}");
         }
@@ -126,4 +129,115 @@ fn the_scripts_of_zsh_and_fish_name_every_command() {
             lines_of(&scratch, shell, &format!("{shell} -n ./script"));
         }
     }
+}
+
+/// Makes the Debian package of a program, without compression.
+fn package(program: &Path, folder: &Path) -> PathBuf {
+    let output = packaging("deb")
+        .arg(program)
+        .arg(folder)
+        .env("FSLAB_DEB_COMPRESSION", "none")
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    PathBuf::from(stdout(&output).trim_end())
+}
+
+/// The value of a field of a package; empty where it has none.
+fn field(package: &Path, name: &str) -> String {
+    let output = Command::new("dpkg-deb")
+        .arg("-f")
+        .arg(package)
+        .arg(name)
+        .output();
+    stdout(&output.unwrap()).trim_end().to_owned()
+}
+
+/// The text of a compressed file.
+fn unzipped(path: &Path) -> String {
+    let output = Command::new("gzip").arg("-dc").arg(path).output().unwrap();
+    assert_code(&output, 0);
+    stdout(&output)
+}
+
+/// Asserts that an unpacked package has what its program prints: a page of every command, a script for every shell.
+fn assert_as_printed(share: &Path) {
+    let mut pages = BTreeSet::new();
+    for &words in COMMANDS {
+        let page = format!("{}.1.gz", [&["fslab"], words].concat().join("-"));
+        let printed = fslab().arg("man").args(words).output().unwrap();
+        assert_eq!(
+            unzipped(&share.join("man/man1").join(&page)),
+            stdout(&printed),
+            "{page}"
+        );
+        pages.insert(page);
+    }
+    let folder = std::fs::read_dir(share.join("man/man1")).unwrap();
+    let packaged: BTreeSet<String> = folder
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(packaged, pages);
+    for (shell, path) in [
+        ("bash", "bash-completion/completions/fslab"),
+        ("zsh", "zsh/vendor-completions/_fslab"),
+        ("fish", "fish/vendor_completions.d/fslab.fish"),
+    ] {
+        let printed = fslab().args(["completions", shell]).output().unwrap();
+        let file = std::fs::read_to_string(share.join(path)).unwrap();
+        assert_eq!(file, stdout(&printed), "{shell}");
+    }
+}
+
+#[test]
+fn the_debian_package_brings_what_the_program_prints() {
+    let tools = ["dpkg-deb", "dpkg-shlibdeps"];
+    let lacks = |tool: &&&str| Command::new(tool).arg("--version").output().is_err();
+    if let Some(tool) = tools.iter().find(lacks) {
+        testkit::skip!("needs {tool} (package dpkg-dev)");
+        return;
+    }
+    if !has_python() {
+        return;
+    }
+    let scratch = Scratch::new();
+    // The program of the tests with what a debugger needs is ten times as large.
+    let program = scratch.join("program");
+    let stripped = Command::new("strip")
+        .arg("-o")
+        .arg(&program)
+        .arg(env!("CARGO_BIN_EXE_fslab"))
+        .status();
+    assert!(stripped.unwrap().success());
+    let made = package(&program, scratch.path());
+    assert_eq!(field(&made, "Package"), "fslab");
+    for (name, part) in [
+        ("Version", env!("CARGO_PKG_VERSION")),
+        ("Depends", "libc6 (>= "),
+        ("Recommends", "e2fsprogs, xfsprogs, btrfs-progs"),
+        ("Maintainer", " <"),
+    ] {
+        let value = field(&made, name);
+        assert!(value.contains(part), "{name}: {value}");
+    }
+
+    let unpacked = scratch.join("unpacked");
+    let output = Command::new("dpkg-deb")
+        .arg("-x")
+        .arg(&made)
+        .arg(&unpacked)
+        .output();
+    assert_code(&output.unwrap(), 0);
+    let share = unpacked.join("usr/share");
+    assert_as_printed(&share);
+    let doc = share.join("doc/fslab");
+    assert!(unzipped(&doc.join("changelog.Debian.gz")).starts_with("fslab ("));
+    assert!(unzipped(&doc.join("changelog.gz")).starts_with("# Changelog"));
+    let copyright = std::fs::read_to_string(doc.join("copyright")).unwrap();
+    assert!(copyright.starts_with("Format: https://www.debian.org/doc/packaging-manuals/"));
+
+    // The same program, commit and time make the same package.
+    let first = std::fs::read(&made).unwrap();
+    let again = std::fs::read(package(&program, scratch.path())).unwrap();
+    assert!(first == again, "two packages of one program differ");
 }

@@ -1,11 +1,12 @@
 //! Runs on loop devices with scripted noise: what is marked does not depend on what else runs.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use probe::noise::Reading;
 use progress::{Progress, Silent};
-use record::{Entry, QUIET_MACHINE};
+use record::{Entry, QUIET_MACHINE, Status};
 use study::{Overrides, Study};
 
 use super::*;

@@ -24,7 +24,7 @@ pub(super) struct Natural {
     pub head: String,
     /// Its levels without the unit.
     pub levels: Vec<String>,
-    /// Its levels with the unit, for places without a head above them: `1 GiB`, `20 thousand files`.
+    /// Its levels with the unit, for places without a head above them: `1 GiB`, `20 thousand files`, `prefill=true`.
     pub named: Vec<String>,
 }
 
@@ -37,25 +37,37 @@ pub(super) fn natural(label: &str, factor: &str, levels: &[&str]) -> Natural {
     let is_files = FILES.contains(&factor);
     let numbers: Vec<Option<f64>> = levels.iter().map(|level| bytes(level)).collect();
     if !is_files && numbers.iter().any(Option::is_some) {
-        return scaled(label, levels, &numbers, &BYTES, "");
+        return scaled([label, factor], levels, &numbers, &BYTES, "");
     }
     let numbers: Vec<Option<f64>> = levels.iter().map(|level| count(level)).collect();
     let counted = is_files || label.contains("(in ");
     if counted && numbers.iter().any(Option::is_some) {
         return scaled(
-            label,
+            [label, factor],
             levels,
             &numbers,
             &COUNTS,
             if is_files { "files" } else { "" },
         );
     }
-    let levels: Vec<String> = levels.iter().map(|l| (*l).to_owned()).collect();
+    let is_bare = levels.iter().any(|level| is_bare(level));
+    let named = levels.iter().map(|level| {
+        if is_bare {
+            explain::subject(factor, level)
+        } else {
+            (*level).to_owned()
+        }
+    });
     Natural {
         head: label.to_owned(),
-        named: levels.clone(),
-        levels,
+        named: named.collect(),
+        levels: levels.iter().map(|l| (*l).to_owned()).collect(),
     }
+}
+
+/// Whether a level says nothing without its factor: a number, `true`, `none`.
+fn is_bare(level: &str) -> bool {
+    level.starts_with(|c: char| c.is_ascii_digit()) || ["true", "false", "none"].contains(&level)
 }
 
 /// Bytes of a level with a suffix.
@@ -70,7 +82,7 @@ fn count(level: &str) -> Option<f64> {
 }
 
 fn scaled(
-    label: &str,
+    [label, factor]: [&str; 2],
     levels: &[&str],
     numbers: &[Option<f64>],
     units: &[Unit],
@@ -99,7 +111,7 @@ fn scaled(
                 let named = format!("{short} {}", unit.trim());
                 (short, named.trim().to_owned())
             }
-            None => ((*level).to_owned(), (*level).to_owned()),
+            None => ((*level).to_owned(), explain::subject(factor, level)),
         };
         natural.levels.push(short);
         natural.named.push(named);
@@ -175,8 +187,17 @@ mod tests {
         assert_eq!(natural(label, "files", &["50"]).named, ["50 files"]);
         assert_eq!(
             natural("Memory", "memory", &["none", "512m"]).named,
-            ["none", "0.5 GiB"]
+            ["memory=none", "0.5 GiB"]
         );
+        let kernels = natural("Kernel", "kernel", &["6.1", "6.12"]).named;
+        assert_eq!(kernels, ["kernel 6.1", "kernel 6.12"]);
+        // A level that says nothing alone has its factor, and so have the others.
+        let bare = natural("Prefill", "prefill", &["true", "false"]).named;
+        assert_eq!(bare, ["prefill=true", "prefill=false"]);
+        let mixed = natural("Disk", "limit", &["none", "read=35m"]).named;
+        assert_eq!(mixed, ["limit=none", "limit=read=35m"]);
+        let plain = natural("Filesystem", "filesystem", &["ext4", "xfs"]).named;
+        assert_eq!(plain, ["ext4", "xfs"]);
         // A readahead in sectors is no count of things and keeps its level.
         assert_eq!(
             of("Readahead", "readahead", &["256", "65536"]),

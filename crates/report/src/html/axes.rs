@@ -68,7 +68,7 @@ fn of(title: &str, plot: &Plot<'_>) -> Option<(Key, f64)> {
     let (table, row) = match &plot.drawing {
         Drawing::Row(table, row) => (*table, *row),
         Drawing::Places(places) => (&places.0, &places.1),
-        Drawing::Law(..) | Drawing::Histogram(_) => return None,
+        Drawing::Law(..) | Drawing::Histogram { .. } => return None,
     };
     let key = (
         title.to_owned(),

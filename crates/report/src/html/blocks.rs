@@ -7,6 +7,9 @@ use crate::doc::{
     Block, Cell, Column, Details, Drawing, Item, Plot, Row, Section, Sheet, Tone, shared,
 };
 
+/// A table with more columns is set smaller on paper, which cannot be scrolled.
+const BROAD: usize = 8;
+
 /// A section.
 pub(super) fn print(section: &Section<'_>) -> String {
     let mut printer = Printer {
@@ -163,7 +166,7 @@ impl Printer {
             Drawing::Row(table, row) => plot::row(table, row, plot.reach),
             Drawing::Places(places) => plot::row(&places.0, &places.1, plot.reach),
             Drawing::Law(growth, curve) => growth_plot::curve(growth, curve),
-            Drawing::Histogram(rows) => histogram::plot(rows),
+            Drawing::Histogram { rows, all } => histogram::plot(rows, all),
         };
         self.put(&drawn);
         self.put("</figure>\n");
@@ -178,9 +181,12 @@ impl Printer {
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n",
             escape(&sheet.about)
         ));
-        let class = match sheet.class {
-            "" => String::new(),
-            class => format!(" class=\"{class}\""),
+        let broad = columns.len() > BROAD;
+        let class = match (sheet.class, broad) {
+            ("", false) => String::new(),
+            ("", true) => " class=\"broad\"".to_owned(),
+            (class, false) => format!(" class=\"{class}\""),
+            (class, true) => format!(" class=\"{class} broad\""),
         };
         self.put(&format!("<table{class}><thead>"));
         for level in 0..sheet.depth() {

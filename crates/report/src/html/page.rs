@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use study::Clock;
 
 use super::first_screen::{self, FirstScreen};
-use super::{axes, blocks, inert_json, telemetry};
+use super::lean::{Lean, STEPS, lean};
+use super::{Linked, axes, blocks, inert_json, telemetry};
 use crate::Report;
 use crate::doc::Section;
 use crate::error::Result;
@@ -20,12 +21,39 @@ use crate::validity::Group;
 const MANY: usize = 24;
 
 /// Everything that the template asks for, but for the embedded files.
-pub(super) fn view<'a>(report: &'a Report<'_>) -> Result<Map<String, Value>> {
+pub(super) fn view(report: &Report<'_>, linked: Option<&Linked>) -> Result<Map<String, Value>> {
+    let most = linked.map_or(usize::MAX, |linked| linked.content_bytes);
+    let steps = STEPS.into_iter();
+    let mut views = steps.map(|step| content(report, step));
+    let mut view = views.next().unwrap_or_default();
+    while bytes(&view) > most {
+        match views.next() {
+            Some(smaller) => view = smaller,
+            None => break,
+        }
+    }
+    if report.options.part.has(Part::Evidence) {
+        for (name, value) in series(report, linked)? {
+            view.insert(name.to_owned(), value);
+        }
+    }
+    Ok(view)
+}
+
+/// Bytes of the sections, which are most of a page.
+fn bytes(view: &Map<String, Value>) -> usize {
+    let text = |value: &Value| value.as_str().map_or(0, str::len);
+    view.values().map(text).sum()
+}
+
+/// Everything but the time series.
+fn content<'a>(report: &'a Report<'_>, step: Lean) -> Map<String, Value> {
     let run = report.run;
     let plan = &run.plan;
     let part = report.options.part;
     let of = |wanted: Part, sections: Vec<Section<'a>>| -> Vec<Section<'a>> {
-        sections.into_iter().filter(|_| part.has(wanted)).collect()
+        let sections = sections.into_iter().filter(|_| part.has(wanted));
+        sections.map(|section| lean(step, section)).collect()
     };
     let mut measured = of(Part::Tables, measured(report));
     let mut tables = of(Part::Tables, tables(report));
@@ -73,12 +101,7 @@ pub(super) fn view<'a>(report: &'a Report<'_>) -> Result<Map<String, Value>> {
     put("clocks", clocks());
     let repeats = report.published.map(|p| p.document.short());
     put("repeats", json!(repeats));
-    if part.has(Part::Evidence) {
-        for (name, value) in series(report)? {
-            put(name, value);
-        }
-    }
-    Ok(view)
+    view
 }
 
 /// A section in the list of sections.
@@ -148,18 +171,28 @@ fn clocks() -> Value {
 }
 
 /// The time series: their data, and which trials have none.
-fn series(report: &Report<'_>) -> Result<Vec<(&'static str, Value)>> {
+fn series(report: &Report<'_>, linked: Option<&Linked>) -> Result<Vec<(&'static str, Value)>> {
+    let begun = || report.slots().filter(|(_, t)| t.started_at.is_some());
+    let (most, points) = linked.map_or((usize::MAX, telemetry::POINTS), |linked| {
+        telemetry::within(linked.series_bytes, begun().count())
+    });
+    let mut left_out = 0;
     let mut shown = Vec::new();
     let mut missing = Vec::new();
     if let Some(dir) = report.dir {
-        for (slot, trial) in report.slots().filter(|(_, t)| t.started_at.is_some()) {
+        for (slot, trial) in begun() {
+            // The first blocks have a trial of every cell.
+            if shown.len() >= most {
+                left_out += 1;
+                continue;
+            }
             let label = format!(
                 "{}, block {}: {}",
                 slot.trial + 1,
                 slot.block + 1,
                 report.cell_label(slot.cell)
             );
-            match telemetry::trial(dir, trial, &label) {
+            match telemetry::trial(dir, trial, &label, points) {
                 Ok(value) => shown.push(value),
                 Err(why) => missing.push(format!("{label}: {why}")),
             }
@@ -171,15 +204,22 @@ fn series(report: &Report<'_>) -> Result<Vec<(&'static str, Value)>> {
         (Some(_), n) => format!(
             "{}, counters of /proc and /sys as rates, at most {} points each.",
             trials_of(n),
-            140
+            points
         ),
     };
+    if left_out > 0 {
+        missing.push(format!(
+            "{}, to keep the site small; `fslab report RUN --format html` prints a page with all",
+            trials_of(left_out)
+        ));
+    }
+    let without = missing.len() - usize::from(left_out > 0) + left_out;
     let count = shown.len();
     let data = serde_json::to_string(&json!({ "trials": shown }))?;
     Ok(vec![
         ("telemetry_trials", json!(count)),
         ("telemetry_about", json!(about)),
-        ("telemetry_missing_count", json!(trials_of(missing.len()))),
+        ("telemetry_missing_count", json!(trials_of(without))),
         ("telemetry_missing", json!(missing)),
         ("telemetry_json", json!(inert_json(&data))),
     ])

@@ -11,7 +11,9 @@ use record::{Phase, TrialRecord};
 use serde_json::{Value, json};
 
 /// Points of a series at most.
-const POINTS: usize = 140;
+pub(super) const POINTS: usize = 140;
+/// Points of a series at least, where there are as many rows: with fewer a phase has no shape.
+const FEWEST_POINTS: usize = 12;
 /// Devices shown, the busiest first.
 const DEVICES: usize = 2;
 /// Tasks shown, the busiest first.
@@ -38,9 +40,9 @@ struct Buckets<'a> {
 }
 
 impl<'a> Buckets<'a> {
-    fn of(table: &'a Table) -> Option<Buckets<'a>> {
+    fn of(table: &'a Table, points: usize) -> Option<Buckets<'a>> {
         let last = table.rows().checked_sub(1).filter(|last| *last > 0)?;
-        let count = last.min(POINTS);
+        let count = last.min(points);
         let edges = (0..=count).map(|i| i * last / count).collect();
         Some(Buckets { table, edges })
     }
@@ -308,18 +310,33 @@ fn number(value: Option<f64>) -> Value {
     }
 }
 
+/// Bytes of a point of all series of a trial: some thirty, each with some six bytes.
+const POINT_BYTES: usize = 180;
+
+/// How many of some trials can be drawn in about this many bytes, and with how many points each.
+pub(super) fn within(bytes: usize, trials: usize) -> (usize, usize) {
+    let shown = trials.min(bytes / (FEWEST_POINTS * POINT_BYTES)).max(1);
+    let points = bytes / (POINT_BYTES * shown);
+    (shown, points.clamp(FEWEST_POINTS, POINTS))
+}
+
 /// The charts of a trial as the page's script takes them, or why there are none.
-pub(super) fn trial(dir: &Path, record: &TrialRecord, label: &str) -> Result<Value, String> {
+pub(super) fn trial(
+    dir: &Path,
+    record: &TrialRecord,
+    label: &str,
+    points: usize,
+) -> Result<Value, String> {
     let file = record
         .telemetry
         .as_ref()
         .ok_or_else(|| "no telemetry file was written".to_owned())?;
     let table = Reader::read_in(dir, file).map_err(|e| e.to_string())?;
-    view(&table, &record.phases, label)
+    view(&table, &record.phases, label, points)
 }
 
-fn view(table: &Table, phases: &[Phase], label: &str) -> Result<Value, String> {
-    let buckets = Buckets::of(table).ok_or("its telemetry has fewer than two rows")?;
+fn view(table: &Table, phases: &[Phase], label: &str, points: usize) -> Result<Value, String> {
+    let buckets = Buckets::of(table, points).ok_or("its telemetry has fewer than two rows")?;
     let begin = table.times[0];
     let since = |at: u64| (at as f64 - begin as f64) / 1e9;
     let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
@@ -394,9 +411,21 @@ mod tests {
     }
 
     #[test]
+    fn a_site_draws_fewer_points_and_then_fewer_trials() {
+        assert_eq!(within(usize::MAX, 90), (90, POINTS));
+        let (shown, points) = within(32 << 10, 6);
+        assert_eq!(shown, 6);
+        assert!((FEWEST_POINTS..POINTS).contains(&points), "{points}");
+        let (shown, points) = within(32 << 10, 1000);
+        assert!((5..30).contains(&shown), "{shown}");
+        assert_eq!(points, FEWEST_POINTS);
+        assert_eq!(within(0, 0), (1, FEWEST_POINTS));
+    }
+
+    #[test]
     fn rates_are_those_of_iostat() {
         let table = table(31);
-        let buckets = Buckets::of(&table).unwrap();
+        let buckets = Buckets::of(&table, POINTS).unwrap();
         // 2048 sectors of 512 bytes are 1 MiB; ten rows a second.
         let mib = buckets
             .rate("disk.loop0.sectors_read", 512.0 / 1_048_576.0)
@@ -418,15 +447,15 @@ mod tests {
     #[test]
     fn long_trials_are_thinned_without_losing_sums() {
         let table = table(5001);
-        let buckets = Buckets::of(&table).unwrap();
+        let buckets = Buckets::of(&table, POINTS).unwrap();
         assert_eq!(buckets.count(), POINTS);
         assert_eq!(buckets.total("disk.loop0.sectors_read"), 5000.0 * 2048.0);
     }
 
     #[test]
     fn short_or_empty_telemetry_says_why() {
-        assert!(view(&table(1), &[], "x").is_err());
-        assert!(view(&Table::default(), &[], "x").is_err());
+        assert!(view(&table(1), &[], "x", POINTS).is_err());
+        assert!(view(&Table::default(), &[], "x", POINTS).is_err());
         let phases = [Phase {
             name: "read".into(),
             begin_ns: 1_000_500_000_000,
@@ -436,7 +465,7 @@ mod tests {
             memory: None,
             middle: None,
         }];
-        let value = view(&table(21), &phases, "x").unwrap();
+        let value = view(&table(21), &phases, "x", POINTS).unwrap();
         assert_eq!(value["phases"][0], json!(["read", 0.5, 1.0]));
         assert_eq!(value["t"].as_array().unwrap().len(), 20);
     }

@@ -62,7 +62,8 @@ fn sheet(about: &str, rows: &[&Row]) -> Sheet {
     Sheet::new(about, "cell, phase", columns).rows(rows)
 }
 
-/// A plot for each phase and operation, with a line for each cell.
+/// Plots for each phase and operation, with a line for each cell; where several cells need several plots, these are
+/// numbered and share their axes.
 fn plots<'a>(main: &[&'a Row]) -> Vec<Plot<'a>> {
     let mut plots: Vec<Vec<&Row>> = Vec::new();
     for &row in main {
@@ -77,15 +78,27 @@ fn plots<'a>(main: &[&'a Row]) -> Vec<Plot<'a>> {
             None => plots.push(vec![row]),
         }
     }
-    let plots = plots.into_iter().map(|rows| Plot {
-        label: rows.first().map_or_else(String::new, |row| {
-            format!("{}, {}", row.phase, row.operation)
-        }),
-        unit: "share of operations by latency".to_owned(),
-        clock: "",
-        few: String::new(),
-        reach: 0.0,
-        drawing: Drawing::Histogram(rows),
+    let of = |rows: &[&Row]| rows.first().map(|r| (r.phase.clone(), r.operation.clone()));
+    let parts = plots.iter().enumerate().map(|(at, rows)| {
+        let same = |other: &&Vec<&'a Row>| of(other) == of(rows);
+        let number = plots[..=at].iter().filter(same).count();
+        let all: Vec<&Vec<&Row>> = plots.iter().filter(same).collect();
+        let part = match all.len() {
+            1 => String::new(),
+            n => format!(" ({number} of {n})"),
+        };
+        let name = of(rows).map(|(phase, operation)| format!("{phase}, {operation}{part}"));
+        Plot {
+            label: name.unwrap_or_default(),
+            unit: "share of operations by latency".to_owned(),
+            clock: "",
+            few: String::new(),
+            reach: 0.0,
+            drawing: Drawing::Histogram {
+                rows: rows.clone(),
+                all: all.into_iter().flatten().copied().collect(),
+            },
+        }
     });
-    plots.collect()
+    parts.collect()
 }

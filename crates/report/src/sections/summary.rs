@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use explain::effects::{Effect, Effects};
+use explain::level_name;
 use study::wording::{Sense, words_of_metric};
 
 use crate::Report;
@@ -11,7 +12,7 @@ use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet, Tone};
 use crate::model::{Mark, clock_meaning};
 use crate::numbers::{brief_range, brief_ratio};
 use crate::options::{Format, Part};
-use crate::summary::{Shapes, Statement, Summary, ToSyncfs, call_figure, gain, level_name};
+use crate::summary::{Shapes, Statement, Summary, ToSyncfs, call_figure, gain};
 
 /// Pairs that are listed as equal, and as undecided.
 const PAIRS: usize = 5;
@@ -137,11 +138,15 @@ fn latency(summary: &Summary) -> Vec<Block<'static>> {
 /// Whether the differences of phases that write hold to the end of syncfs.
 fn to_syncfs(found: &ToSyncfs) -> Item {
     let n = found.hold + found.lost + found.reversed.len();
-    let mut text = format!(
-        "{WITH_SYNC}, (c), {} of {n} of these that write stay established, the size aside",
-        found.hold
-    );
-    if found.lost > 0 {
+    let what = match (n, found.hold, found.lost) {
+        (1, 1, _) => "the one difference in a phase that writes remains established".to_owned(),
+        (1, _, 1) => "the one difference in a phase that writes is not established".to_owned(),
+        (_, hold, _) => {
+            format!("{hold} of {n} differences in phases that write remain established")
+        }
+    };
+    let mut text = format!("{WITH_SYNC}, (c), {what}");
+    if found.lost > 0 && n > 1 {
         let are = if found.lost == 1 { "is" } else { "are" };
         text.push_str(&format!("; {} {are} not established", found.lost));
     }
@@ -447,4 +452,36 @@ fn cell(report: &Report<'_>, effect: &Effect) -> Cell {
     .signs(marks)
     .tone(tone)
     .hover(format!("{interval}; p {:.4}", effect.comparison.adjusted_p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_final_sync_leaves_is_counted_in_words() {
+        let of = |hold, lost, reversed: &[&str]| {
+            let reversed = reversed.iter().map(|text| (*text).to_owned()).collect();
+            let found = ToSyncfs {
+                hold,
+                lost,
+                reversed,
+            };
+            to_syncfs(&found).text.replace(WITH_SYNC, "")
+        };
+        let alone = ", (c), the one difference in a phase that writes";
+        assert_eq!(of(1, 0, &[]), format!("{alone} remains established."));
+        assert_eq!(of(0, 1, &[]), format!("{alone} is not established."));
+        let several = "differences in phases that write remain established";
+        assert_eq!(
+            of(11, 1, &[]),
+            format!(", (c), 11 of 12 {several}; 1 is not established.")
+        );
+        assert_eq!(
+            of(0, 2, &["xfs against ext4"]),
+            format!(
+                ", (c), 0 of 3 {several}; 2 are not established; 1 is reversed, whose (a) is: xfs against ext4."
+            )
+        );
+    }
 }

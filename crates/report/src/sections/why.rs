@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use explain::{Explanation, RuleAnswer, Slower};
+use explain::{Explanation, RuleAnswer, Slower, level_name};
 
 use crate::doc::{Block, Column, Details, Item, Row, Section, Sheet};
 use crate::why::{Group, Why, capital, confidence, pair};
@@ -56,7 +56,11 @@ fn details(explanation: &Explanation, open: bool) -> Details<'static> {
         Slower::Other => (&difference.other, &difference.base),
     };
     for finding in holds {
-        blocks.extend(rule(finding, &slower.level, &faster.level));
+        blocks.extend(rule(
+            finding,
+            level_name(&slower.level),
+            level_name(&faster.level),
+        ));
     }
     let denied = explanation.denied();
     let denied = denied.map(|f| (format!("denied, {}", f.title), f.judgement.because.clone()));

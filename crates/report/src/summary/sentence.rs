@@ -1,9 +1,9 @@
 //! One effect as a sentence: `xfs writes new files 1.23 times as fast as ext2 (1.11-1.35), with threads=8`.
 
 use explain::effects::{Effect, Interaction};
-use explain::subject;
+use explain::{level_name, subject};
 use study::names::{CALL_FIGURES, CALLS};
-use study::wording::{MetricWords, Sense, words_of, words_of_metric};
+use study::wording::{MetricWords, Sense, procedure_of, words_of, words_of_metric};
 use words::short_time;
 
 use crate::numbers::{brief_range, brief_ratio};
@@ -48,20 +48,25 @@ pub(crate) fn gain(effect: &Effect) -> (f64, (f64, f64)) {
     }
 }
 
-/// A level as it is printed: that of no options has no name of its own.
-pub(crate) fn level_name(level: &str) -> &str {
-    if level.is_empty() { "default" } else { level }
-}
-
 /// What a side does in the phase: `writes new files`; with the workload where the phase is of several.
 fn verb(effect: &Effect, several: bool) -> String {
     let verb =
         words_of(&effect.phase).map_or_else(|| format!("runs {}", effect.phase), |(verb, _)| verb);
+    with_workload(verb, effect, several)
+}
+
+fn with_workload(words: String, effect: &Effect, several: bool) -> String {
     if several {
-        format!("{verb} ({})", effect.workload)
+        format!("{words} ({})", effect.workload)
     } else {
-        verb
+        words
     }
+}
+
+/// What is done to the filesystem, where the sides are not filesystems: `pass 1 of the check`. A filesystem is
+/// checked, a limit or a size of a cache is not.
+fn procedure(factor: &str, phase: &str) -> Option<String> {
+    procedure_of(phase).filter(|_| factor != "filesystem")
 }
 
 /// `, with threads=8`, `, mean over mount`.
@@ -90,8 +95,19 @@ pub(super) fn difference(effect: &Effect, several: bool) -> String {
     );
     let times = brief_ratio(speed.times);
     let interval = brief_range(speed.interval.0, speed.interval.1, brief_ratio);
-    let (verb, place) = (verb(effect, several), place(effect));
+    let place = place(effect);
     let MetricWords { sense, noun } = words_of_metric(&effect.metric);
+    if let Some(procedure) = procedure(&effect.factor, &effect.phase) {
+        let procedure = with_workload(procedure, effect, several);
+        let what = match sense {
+            Sense::Rate | Sense::Time => format!("{procedure} is {times} times as fast"),
+            Sense::Duration | Sense::Amount => {
+                format!("{procedure} takes {times} times the {noun}")
+            }
+        };
+        return format!("{what} with {first} as with {second} ({interval}){place}");
+    }
+    let verb = verb(effect, several);
     match sense {
         Sense::Rate | Sense::Time => {
             format!("{first} {verb} {times} times as fast as {second} ({interval}){place}")
@@ -157,7 +173,10 @@ pub(super) fn pair(effect: &Effect, several: bool) -> String {
         "{} against {}, {}{noun}: {} ({}){}",
         subject(&effect.factor, &effect.other),
         subject(&effect.factor, &effect.base),
-        verb(effect, several),
+        procedure(&effect.factor, &effect.phase).map_or_else(
+            || verb(effect, several),
+            |procedure| with_workload(procedure, effect, several)
+        ),
         brief_ratio(gain),
         brief_range(low, high, brief_ratio),
         place(effect)
@@ -168,7 +187,9 @@ pub(super) fn pair(effect: &Effect, several: bool) -> String {
 pub(super) fn interaction(one: &Interaction) -> String {
     let [base, other] = &one.levels;
     let [first, second] = &one.on_levels;
-    let verb = words_of(&one.phase).map_or_else(|| one.phase.clone(), |(verb, _)| verb);
+    let verb = procedure(&one.factor, &one.phase)
+        .or_else(|| words_of(&one.phase).map(|(verb, _)| verb))
+        .unwrap_or_else(|| one.phase.clone());
     // Of a time the ratio is inverted, as all speeds are.
     let (ratio, (low, high)) = match words_of_metric(&one.metric).sense {
         Sense::Time => (

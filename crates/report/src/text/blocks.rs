@@ -83,7 +83,7 @@ impl Printer {
 
     /// A histogram; other drawings repeat the numbers of their tables.
     fn plot(&mut self, plot: &Plot<'_>) {
-        let Drawing::Histogram(rows) = &plot.drawing else {
+        let Drawing::Histogram { rows, .. } = &plot.drawing else {
             return;
         };
         if let Some((lines, most)) = histogram::lines(rows, self.width) {

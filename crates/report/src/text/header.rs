@@ -47,6 +47,9 @@ pub(super) fn brief(report: &Report<'_>, width: usize) -> String {
     let text = format!("{}, {}, {}", plan.study, plan.profile, report.run.name);
     line("run", &text);
     line("trials", &format!("{}; {}", trials(report), order(report)));
+    if let Some(tags) = record::tags::line(&report.run.tags) {
+        line("tags", &tags);
+    }
     for (name, text) in machine(report) {
         if SHOWN.contains(&name) && !text.starts_with("absent") {
             line(name, &text);
@@ -75,6 +78,9 @@ pub(super) fn print(report: &Report<'_>, width: usize) -> String {
     line("trials", &trials(report));
     line("order", &order(report));
     line("tool", &format!("{}: {}", run.tool, run.command.join(" ")));
+    if let Some(tags) = record::tags::line(&run.tags) {
+        line("tags", &tags);
+    }
     line("target", &run.target);
     for (name, text) in machine(report) {
         line(name, &text);

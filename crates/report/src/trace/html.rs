@@ -12,7 +12,8 @@ use crate::html::{READER_JS, link, section, show_controls};
 const PAGE: &str = include_str!("../../templates/trace.html");
 const CSS: &str = concat!(
     include_str!("../../assets/page.css"),
-    include_str!("../../assets/trace.css")
+    include_str!("../../assets/trace.css"),
+    include_str!("../../assets/print.css")
 );
 
 /// The report as a page.
@@ -37,6 +38,7 @@ pub fn html(subject: &Subject<'_>) -> Result<String> {
         "name": subject.analysis.name,
         "facts": facts.map(|(name, value)| json!({"name": name, "value": value})).collect::<Vec<_>>(),
         "doubts": subject.doubts(),
+        "verdict": subject.verdict(),
         "plots": plots.collect::<Vec<_>>(),
         "nav": sections.iter().map(link).collect::<Vec<_>>(),
         "sections": sections.iter().map(section).collect::<String>(),

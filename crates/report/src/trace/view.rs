@@ -65,7 +65,7 @@ pub(super) fn head(subject: &Subject<'_>) -> Section<'static> {
         let items = doubts
             .into_iter()
             .map(|doubt| Item::from(format!("{doubt}.")));
-        blocks.push(Block::Heading("DEGRADED: the trace is not whole.".into()));
+        blocks.extend(subject.verdict().map(Block::Heading));
         blocks.push(Block::List(items.collect()));
     }
     Section {

@@ -84,9 +84,24 @@ addEventListener("load", () => setTimeout(() => {
     copied,
     empty_sections: [...document.querySelectorAll("main section")].filter((s) => s.innerText.trim() === "").length,
     lines: [alone, together],
+    // The class of a section is its name, which must not be that of a part of the page's frame.
+    framed: [...document.querySelectorAll("main > section")].filter((s) => getComputedStyle(s).display !== "block").map((s) => s.id),
     sticky: getComputedStyle(document.querySelector(".layout > nav")).position,
     empty_canvases: canvases.filter((c) => drawn(c) < 500).length,
     trials: document.querySelectorAll("#tele-pick option").length,
+    // What a sheet of paper cuts off, and how it is set; on a screen it scrolls.
+    too_wide: [...document.querySelectorAll("main table, main pre, main figure")]
+      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+      .map((e) => (e.closest("section[id]")?.id ?? "") + " " + e.tagName),
+    letters: Math.max(0, ...[...document.querySelectorAll("main section.legend p, main section.legend, main figcaption, main .sub")]
+      .map((e) => parseFloat(getComputedStyle(e).fontSize))),
+    kept: [...document.querySelectorAll("main tr, main figure")].every((e) => getComputedStyle(e).breakInside === "avoid")
+      && [...document.querySelectorAll("main h2, main h3, main h4, main figcaption")].every((e) => getComputedStyle(e).breakAfter === "avoid"),
+    abreast: Math.max(0, ...[...document.querySelectorAll(".plots.trace, #tele-charts")].map((e) => getComputedStyle(e).gridTemplateColumns.split(" ").length)),
+    shown: document.getElementById("tele-shown")?.innerText ?? "",
+    picker: [...document.querySelectorAll(".picker label")].map((l) => l.getClientRects().length && l.offsetHeight > 1.6 * (l.querySelector("select").offsetHeight || 1)),
+    markers: [...document.querySelectorAll(".u-legend .u-marker")].map((m) => m.style.borderStyle || getComputedStyle(m).borderTopStyle),
+    facts: (() => { const d = document.querySelector(".strip"); return d ? getComputedStyle(d).gridTemplateColumns.split(" ").length : 0; })(),
     hacked: !!window.hacked,
   };
   parent.postMessage(JSON.stringify(result), "*");
@@ -215,6 +230,7 @@ fn assert_readable(page: &str, about: &str) {
         let top = seen["first_table"].as_f64().unwrap();
         assert!((0.0..height - 60.0).contains(&top), "{about}: {seen}");
         assert_eq!(seen["empty_sections"], 0, "{about}: {seen}");
+        assert_eq!(seen["framed"], serde_json::json!([]), "{about}");
         assert_eq!(seen["collisions"], serde_json::json!([]), "{about}");
         assert_eq!(seen["cut"], serde_json::json!([]), "{about}");
         assert_eq!(seen["sticky"], "sticky", "{about}: {seen}");
@@ -278,6 +294,106 @@ fn a_trace_opens_clean_and_its_tables_are_copied_needs_chromium() {
     }
 }
 
+/// The page as on paper: the rules for print are those of the frame, which is as wide as an A4 sheet within its margins.
+fn on_paper(page: &str) -> serde_json::Value {
+    const SHEET: u32 = 703;
+    assert_eq!(page.matches("@media print{").count(), 1);
+    let page = page.replace("@media print{", "@media all{");
+    open(&page, SHEET)
+}
+
+fn assert_printable(page: &str, about: &str) {
+    // What is folded is printed as it is, and may be unfolded before.
+    for page in [page.to_owned(), page.replace("<details", "<details open")] {
+        let seen = on_paper(&page);
+        assert_eq!(seen["problems"], serde_json::json!([]), "{about}: {seen}");
+        assert_eq!(seen["too_wide"], serde_json::json!([]), "{about}");
+        assert_eq!(seen["cut"], serde_json::json!([]), "{about}");
+        assert!(
+            seen["scroll"].as_u64() <= seen["width"].as_u64(),
+            "{about}: {seen}"
+        );
+        assert!(seen["letters"].as_f64() <= Some(11.0), "{about}: {seen}");
+        assert_eq!(seen["kept"], true, "{about}: {seen}");
+        assert_eq!(seen["tools"], seen["tables"], "{about}: {seen}");
+    }
+}
+
+#[test]
+fn a_page_fits_a_sheet_of_paper_needs_chromium() {
+    if !chromium() {
+        return;
+    }
+    let quick = quick_page();
+    assert_printable(&quick, "journal");
+    let seen = on_paper(&quick);
+    let shown = seen["shown"].as_str().unwrap();
+    assert!(
+        shown.starts_with("Trial A: 1, block 1: ") && shown.contains("Trial B, dashed: 2, "),
+        "{seen}"
+    );
+    assert_eq!(seen["abreast"], 2, "{seen}");
+    let [streaming, matrix] = grid_pages();
+    assert_printable(&streaming, "streaming");
+    assert_printable(&matrix, "fsck-scale");
+    assert_printable(&html(&common::io::allocation(5), None), "allocation");
+    let trace = trace_page();
+    assert_printable(&trace, "trace");
+    assert_eq!(on_paper(&trace)["abreast"], 2);
+}
+
+/// Levels with the names that options of a mount have.
+fn long_names(run: &mut record::Run) {
+    let long = |level: &str| format!("{level}-o-data=writeback,nobarrier,nodelalloc,commit=30");
+    for (_, levels) in &mut run.plan.factors {
+        for level in levels {
+            *level = long(level);
+        }
+    }
+    for cell in &mut run.plan.cells {
+        for level in cell.levels.values_mut() {
+            *level = long(level);
+        }
+    }
+}
+
+#[test]
+fn long_names_are_whole_and_over_nothing_needs_chromium() {
+    let mut run = crate::latency::run();
+    long_names(&mut run);
+    // An axis that ends at a tick.
+    for trial in &mut run.trials {
+        for phase in &mut trial.phases {
+            for operation in phase.detail["latency"].as_array_mut().unwrap() {
+                let slowest = serde_json::json!({"from": 0.08, "to": 0.1, "count": 1});
+                operation["histogram"].as_array_mut().unwrap().push(slowest);
+            }
+        }
+    }
+    let page = html(&run, None);
+    assert!(page.contains("class=\"plot histogram\"") && page.contains(">100 ms</text>"));
+    if !chromium() {
+        return;
+    }
+    for width in [1400, 420] {
+        let seen = open(&page, width);
+        assert_eq!(seen["collisions"], serde_json::json!([]), "{width}");
+        assert_eq!(seen["cut"], serde_json::json!([]), "{width}");
+        assert!(seen["scroll"].as_u64() <= seen["width"].as_u64(), "{seen}");
+    }
+    assert_printable(&page, "long names");
+}
+
+#[test]
+fn facts_are_in_two_columns_on_a_telephone_needs_chromium() {
+    if !chromium() {
+        return;
+    }
+    let page = trace_page();
+    assert_eq!(open(&page, 420)["facts"], 2);
+    assert!(open(&page, 1400)["facts"].as_u64() >= Some(4));
+}
+
 #[test]
 fn two_trials_are_drawn_over_each_other_needs_chromium() {
     if !chromium() {
@@ -286,10 +402,18 @@ fn two_trials_are_drawn_over_each_other_needs_chromium() {
     let seen = open(&quick_page(), 1280);
     assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
     let (alone, together) = (&seen["lines"][0], &seen["lines"][1]);
-    let charts = seen["canvases"].as_u64().unwrap();
+    let canvases = seen["canvases"].as_u64().unwrap();
     // The time is a line of the legend, too, and is there once.
-    let doubled = 2 * alone.as_u64().unwrap() - charts;
+    let doubled = 2 * alone.as_u64().unwrap() - canvases;
     assert_eq!(together.as_u64(), Some(doubled), "{seen}");
+    // The legend shows which line is whose: those of B are dashed there, too.
+    let markers = seen["markers"].as_array().unwrap();
+    let dashed = markers.iter().filter(|style| *style == "dashed").count() as u64;
+    let lines = together.as_u64().unwrap() - canvases;
+    assert_eq!(dashed * 2, lines, "{markers:?}");
+    let narrow = open(&quick_page(), 420);
+    let wrapped = narrow["picker"].as_array().unwrap();
+    assert_eq!(wrapped.as_slice(), [false, false], "{narrow}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn the_factor_that_no_table_names_is_the_answer() {
     insta::assert_snapshot!(text);
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        whole.contains("mkfs -O fast_commit creates files 2.29 times as fast as mkfs default"),
+        whole.contains("mkfs=-O fast_commit creates files 2.29 times as fast as mkfs=default"),
         "{text}"
     );
     let why = of(&run(&FAST_COMMIT), Part::Why, Format::Text);

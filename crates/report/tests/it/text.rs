@@ -42,6 +42,34 @@ fn the_published_numbers_as_a_run() {
 }
 
 #[test]
+fn tags_are_in_the_head() {
+    let mut run = fixtures::example::run();
+    run.tags = [("branch", "main"), ("machine", "rack-7")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let options = Options::default();
+    let tags = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("tags "));
+        line.map(|line| line[5..].trim().to_owned())
+    };
+    assert_eq!(
+        tags(&text(&run, &options)).as_deref(),
+        Some("branch=main, machine=rack-7")
+    );
+    let markdown = render(
+        &run,
+        None,
+        &Options {
+            format: report::Format::Md,
+            part: report::Part::Full,
+            ..Options::default()
+        },
+    );
+    assert!(markdown.unwrap().contains("branch=main, machine=rack-7"));
+    assert_eq!(tags(&text(&fixtures::example::run(), &options)), None);
+}
+
+#[test]
 fn few_blocks_are_said_beside_the_number() {
     let out = text(&fixtures::example::run(), &Options::default());
     assert!(

@@ -45,6 +45,7 @@ impl Writer<'_> {
             "label",
             "levels",
             "kernel",
+            "phases",
         ];
         let key = self.key.clone();
         let mut cells = rows.cells.iter().zip(&kinds).map(|(cell, kind)| {
@@ -55,6 +56,7 @@ impl Writer<'_> {
                 Value::text(&cell.label),
                 Value::Text(cell.levels.to_string()),
                 Value::or_null(cell.kernel.as_deref(), Value::text),
+                Value::Text(cell.phases.to_string()),
             ]
         });
         self.engine.bulk("cell", &columns, &mut cells)?;
@@ -249,6 +251,8 @@ impl Writer<'_> {
             "value",
             "source",
             "reason",
+            "number",
+            "volatile",
         ];
         let key = self.key.clone();
         let mut rows = contexts.iter().map(|item| {
@@ -259,6 +263,8 @@ impl Writer<'_> {
                 Value::or_null(item.value.as_ref(), |value| Value::Text(value.to_string())),
                 Value::or_null(item.source.as_deref(), Value::text),
                 Value::or_null(item.reason.as_deref(), Value::text),
+                Value::or_null(item.number, Value::Int),
+                Value::Bool(item.volatile),
             ]
         });
         self.engine.bulk("context", &columns, &mut rows).map(drop)

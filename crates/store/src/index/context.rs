@@ -15,6 +15,10 @@ pub(crate) struct Item {
     pub(crate) source: Option<String>,
     /// Why there is no value.
     pub(crate) reason: Option<String>,
+    /// Its number in the list of items.
+    pub(crate) number: Option<i64>,
+    /// Whether it changes by itself.
+    pub(crate) volatile: bool,
 }
 
 /// Flattens a record. An object with `value` or `reason` is an item; another object is a group; a
@@ -34,6 +38,8 @@ fn walk(name: &str, value: &Value, items: &mut Vec<Item>) {
                 json: map.get("value").filter(|value| !value.is_null()).cloned(),
                 source: map.get("source").and_then(text),
                 reason: map.get("reason").and_then(text),
+                number: map.get("number").and_then(Value::as_i64),
+                volatile: map.get("volatile") == Some(&Value::Bool(true)),
             });
         }
         Value::Object(map) => {
@@ -52,6 +58,8 @@ fn walk(name: &str, value: &Value, items: &mut Vec<Item>) {
             json: Some(bare.clone()).filter(|value| !value.is_null()),
             source: None,
             reason: None,
+            number: None,
+            volatile: false,
         }),
     }
 }

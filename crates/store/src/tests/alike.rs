@@ -91,6 +91,10 @@ fn same(one: &mut Store, other: &mut Store) {
         }
         assert_eq!(found.is_empty(), text == "study=none", "{text}");
         assert!(found == there, "{text}");
+        assert!(
+            one.runs(&selector).unwrap() == other.runs(&selector).unwrap(),
+            "{text}"
+        );
         let format = if text.starts_with("tag") {
             Format::Jsonl
         } else {

@@ -134,3 +134,65 @@ fn parquet_has_the_fields_of_the_csv() {
     }
     assert_eq!(rows, all.samples);
 }
+
+/// The sums of the columns, by a reader that is not ours.
+#[cfg(feature = "parquet")]
+const READERS: [(&str, &[&str]); 2] = [
+    (
+        "python3",
+        &[
+            "-c",
+            "import sys, pyarrow.parquet as p\n\
+             t = p.read_table(sys.argv[1])\n\
+             print(t.num_rows, ','.join(t.column_names), repr(sum(t['value'].to_pylist())))",
+        ],
+    ),
+    (
+        "python3",
+        &[
+            "-c",
+            "import sys, duckdb\n\
+             r = duckdb.sql('select * from read_parquet(\\'%s\\')' % sys.argv[1])\n\
+             v = [row[r.columns.index('value')] for row in r.fetchall()]\n\
+             print(len(v), ','.join(r.columns), repr(sum(v)))",
+        ],
+    ),
+];
+
+#[cfg(feature = "parquet")]
+#[test]
+fn another_reader_reads_the_parquet() {
+    let place = Place::file();
+    let mut store = store(&place);
+    let (all, bytes) = exported(&mut store, "", Format::Parquet);
+    let (_, csv) = exported(&mut store, "", Format::Csv);
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("all.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let mut read = 0;
+    for (program, words) in READERS {
+        let output = std::process::Command::new(program)
+            .args(words)
+            .arg(&path)
+            .output();
+        let Some(output) = output.ok().filter(|output| output.status.success()) else {
+            continue;
+        };
+        read += 1;
+        let text = String::from_utf8(output.stdout).unwrap();
+        let fields: Vec<&str> = text.trim_end().splitn(3, ' ').collect();
+        assert_eq!(fields[0], all.samples.to_string());
+        assert_eq!(Some(fields[1]), csv.split("\r\n").next());
+        let sum: f64 = fields[2].parse().unwrap();
+        let (_, lines) = exported(&mut store, "", Format::Jsonl);
+        let lines = String::from_utf8(lines).unwrap();
+        let value =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].as_f64();
+        let ours: f64 = lines.lines().filter_map(value).sum();
+        assert!((sum - ours).abs() <= 1e-9 * ours.abs(), "{sum} {ours}");
+    }
+    if read == 0 {
+        testkit::skip!("needs pyarrow or duckdb for python3 to read Parquet");
+    }
+}

@@ -74,6 +74,7 @@ fn a_log_that_grows_gives_what_a_whole_one_gives(place: &Place) {
         match imported {
             Imported::Grown { lines, .. } => assert_eq!(lines, (count - had) as u64),
             Imported::New { .. } => assert_eq!(had, 0),
+            Imported::Completed { .. } => panic!("the store is new"),
             Imported::Unchanged => assert_eq!(count, had),
         }
         had = count;

@@ -12,7 +12,7 @@ use crate::clock::{Cpu, Faults, seconds};
 use crate::engine::Direction;
 use crate::engine::mixed::Course;
 
-/// What was measured, as fio prints it. `version` is this program's, as in `0.1.0`.
+/// What was measured, as fio prints it. `version` is this program's with its commit, as in `0.1.0 (0123456789ab)`.
 pub fn fio_json(outcome: &Outcome, version: &str) -> String {
     let now = jiff::Timestamp::now();
     let jobs: Vec<&JobStats> = (outcome.phases.iter())

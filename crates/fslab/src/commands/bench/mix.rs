@@ -61,7 +61,7 @@ fn watch(workload: &dyn Workload, format: MixFormat) -> anyhow::Result<u8> {
         MixFormat::Text => print(&measured, BenchFormat::Text, |_| String::new())?,
         MixFormat::Json => print(&measured, BenchFormat::Json, |_| String::new())?,
         MixFormat::Csv => print(&measured, BenchFormat::Csv, |_| String::new())?,
-        MixFormat::Fio => out::print(&fio_json(outcome, env!("CARGO_PKG_VERSION")))?,
+        MixFormat::Fio => out::print(&fio_json(outcome, crate::cli::VERSION))?,
     }
     if let Some(error) = measured.error {
         return Err(error.into());

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use anyhow::anyhow;
-use forge::damage::{self, Filesystem, ImageFile, Random, Reference, Seal};
+use forge::damage::{self, Case, Filesystem, ImageFile, Medium, Random, Reference, Seal, ocfs2};
 
 use crate::cli::forge::ForgeDamageArgs;
 use crate::{exit, out};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
     // All names are looked up before anything is written.
     let mut cases = Vec::new();
     for name in &args.case {
-        match damage::case(name) {
+        match named(name) {
             Ok(case) => cases.push(case),
             Err(error) => return Ok(usage(&error.to_string())),
         }
@@ -50,14 +50,15 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
         Seal::Again
     };
     for case in cases {
-        let mut fs = Filesystem::open(&mut medium).map_err(|error| about(&error))?;
-        fs.seal = seal;
-        case.apply(&mut fs)
-            .map_err(|error| anyhow!("{}: {}: {error}", out::path(image), case.name))?;
-        out::print(&format!(
-            "{} ({:#08x}): {}\n",
-            case.name, case.code, case.about
-        ))?;
+        let applied = case.apply(&mut medium, seal);
+        applied.map_err(|error| anyhow!("{}: {}: {error}", out::path(image), case.name()))?;
+        out::print(&case.line())?;
+    }
+    if args.random.is_some() && ocfs2::is_volume(&mut medium) {
+        return Ok(usage(&format!(
+            "{}: an OCFS2 volume; --random is for ext2, ext3 and ext4: give --case NAME (see --list)",
+            out::path(image)
+        )));
     }
     if let Some(count) = args.random {
         let what = Random {
@@ -73,6 +74,66 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
         out::print(&text)?;
     }
     Ok(exit::OK)
+}
+
+/// A case of ext4 or of OCFS2; no two have the same name.
+enum Named {
+    Ext4(&'static Case),
+    Ocfs2(&'static ocfs2::Case),
+}
+
+fn named(name: &str) -> Result<Named, damage::Error> {
+    match ocfs2::all().find(|case| case.name == name) {
+        Some(case) => Ok(Named::Ocfs2(case)),
+        // The names of ext4's cases begin with a digit.
+        None if name.starts_with(|first: char| first.is_ascii_digit()) => {
+            damage::case(name).map(Named::Ext4)
+        }
+        None => ocfs2::case(name)
+            .map(Named::Ocfs2)
+            .or_else(|error| damage::case(name).map(Named::Ext4).map_err(|_| error)),
+    }
+}
+
+impl Named {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Ext4(case) => case.name,
+            Self::Ocfs2(case) => case.name,
+        }
+    }
+
+    fn apply(&self, medium: &mut dyn Medium, seal: Seal) -> Result<(), damage::Error> {
+        match self {
+            Self::Ext4(case) => {
+                let mut fs = Filesystem::open(medium)?;
+                fs.seal = seal;
+                case.apply(&mut fs)
+            }
+            Self::Ocfs2(case) => {
+                let mut volume = ocfs2::Volume::open(medium)?;
+                volume.seal = seal == Seal::Again;
+                case.apply(&mut volume)
+            }
+        }
+    }
+
+    /// What was done, with the code that the reference prints.
+    fn line(&self) -> String {
+        match self {
+            Self::Ext4(case) => format!("{} ({:#08x}): {}\n", case.name, case.code, case.about),
+            Self::Ocfs2(case) => format!("{} ({}): {}\n", case.name, codes(case), case.about),
+        }
+    }
+}
+
+/// The codes of fsck.ocfs2 for a case; without any it ends early.
+fn codes(case: &ocfs2::Case) -> String {
+    if case.code.is_empty() {
+        "no code".to_owned()
+    } else {
+        case.code.to_owned()
+    }
 }
 
 fn usage(why: &str) -> u8 {
@@ -110,6 +171,26 @@ fn list() -> String {
         );
         if let Reference::Silent(why) = case.reference {
             let _ = write!(text, " [e2fsck 1.47.0 does not raise it: {why}]");
+        }
+        text.push('\n');
+    }
+    let width = ocfs2::all().map(|case| case.name.len()).max().unwrap_or(0);
+    for case in ocfs2::all() {
+        let _ = write!(
+            text,
+            "{:width$}  {}  {}",
+            case.name,
+            codes(case),
+            case.about
+        );
+        match case.end {
+            ocfs2::End::Complete => {}
+            ocfs2::End::Exit(code) => {
+                let _ = write!(text, " [fsck.ocfs2 1.8.7 ends with exit code {code}]");
+            }
+            ocfs2::End::Signal(signal) => {
+                let _ = write!(text, " [fsck.ocfs2 1.8.7 ends with signal {signal}]");
+            }
         }
         text.push('\n');
     }

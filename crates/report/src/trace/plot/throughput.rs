@@ -25,6 +25,8 @@ const BURST: f64 = 3.0;
 
 /// The axis is logarithmic where half the bins of a direction are below this share of its end.
 const PRESSED: f64 = 0.05;
+/// A direction with less than this share of all bytes is nearly idle: its line may be along the bottom.
+const IDLE: f64 = 0.01;
 
 /// The rates above 0, ascending.
 fn positive<'a>(rates: impl IntoIterator<Item = &'a f64>) -> Vec<f64> {
@@ -37,9 +39,12 @@ fn positive<'a>(rates: impl IntoIterator<Item = &'a f64>) -> Vec<f64> {
     all
 }
 
-/// From 0, unless a direction would then be a line along the bottom.
+/// From 0, unless a direction that moves more than a trifle would then be a line along the bottom.
 fn axis(rates: &[Vec<f64>], end: f64) -> Upright {
-    let ways = rates.iter().map(positive).filter(|way| !way.is_empty());
+    let sum = |way: &Vec<f64>| way.iter().sum::<f64>();
+    let all: f64 = rates.iter().map(sum).sum();
+    let busy = rates.iter().filter(|way| sum(way) >= IDLE * all);
+    let ways = busy.map(positive).filter(|way| !way.is_empty());
     let medians = ways.map(|way| way[way.len() / 2]);
     match medians.reduce(f64::min) {
         Some(median) if median < PRESSED * end => {
@@ -166,6 +171,16 @@ mod tests {
         assert!(height > 0.1 * (HEIGHT - BOTTOM - TOP), "{height}");
         let near = axis(&[reads, writes(60.0)], 60.0);
         assert!(matches!(near, Upright::Linear(_)));
+    }
+
+    #[test]
+    fn a_nearly_idle_direction_leaves_the_axis_linear() {
+        let writes: Vec<f64> = (0..200).map(|i| 100.0 + f64::from(i % 7)).collect();
+        let reads = |rate: f64| vec![rate; 200];
+        let all = [reads(0.5), writes.clone()];
+        assert!(matches!(axis(&all, 106.0), Upright::Linear(_)));
+        let all = [reads(2.0), writes];
+        assert!(matches!(axis(&all, 106.0), Upright::Logarithmic(_)));
     }
 
     #[test]

@@ -25,7 +25,10 @@ impl ToSql for Value {
                 Ok(IsNull::No)
             }
             (Value::Real(number), &Type::FLOAT8) => number.to_sql(kind, out),
-            (Value::Text(text), &Type::TEXT) => text.to_sql(kind, out),
+            (Value::Text(text), &Type::TEXT | &Type::JSON) => {
+                out.extend_from_slice(text.as_bytes());
+                Ok(IsNull::No)
+            }
             (Value::Text(text), &Type::JSONB) => {
                 // Version 1 of the binary format is its text.
                 out.extend_from_slice(&[1]);

@@ -1,10 +1,13 @@
-//! A PostgreSQL server of one test, in a folder of its own, reached through a Unix socket.
+//! A PostgreSQL server of one test, in a folder of its own, reached through a Unix socket (package postgresql).
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-pub(crate) struct Server {
-    pub(crate) url: String,
+/// A server that ends when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    /// The URL of its database.
+    pub url: String,
     folder: tempfile::TempDir,
     programs: PathBuf,
 }
@@ -27,23 +30,23 @@ fn programs() -> Option<PathBuf> {
 }
 
 impl Server {
-    /// None, and a counted skip, where no server is installed.
-    pub(crate) fn start() -> Option<Server> {
-        let Some(programs) = programs() else {
-            testkit::skip!("needs a PostgreSQL server (package postgresql)");
-            return None;
-        };
+    /// None where no server is installed.
+    ///
+    /// # Panics
+    /// When a server that is installed does not start.
+    pub fn start() -> Option<Server> {
+        let programs = programs()?;
         let folder = tempfile::Builder::new()
             .prefix("fslab-pg")
             .tempdir_in("/tmp")
-            .unwrap();
-        let at = folder.path().to_str().unwrap().to_owned();
-        if testkit::is_root() {
+            .expect("a folder in /tmp");
+        let at = folder.path().display().to_string();
+        if crate::is_root() {
             let owned = Command::new("chown")
                 .args(["postgres:postgres", &at])
                 .status()
-                .unwrap();
-            assert!(owned.success());
+                .expect("chown starts");
+            assert!(owned.success(), "the user postgres is missing");
         }
         let server = Server {
             url: format!("postgresql:///postgres?host={at}&user=fslab"),
@@ -78,7 +81,7 @@ impl Server {
     /// Runs one of the server's programs; a server never runs as root.
     fn command(&self, program: &str, args: &[&str]) -> Output {
         let program = self.programs.join(program);
-        let mut command = if testkit::is_root() {
+        let mut command = if crate::is_root() {
             let mut command = Command::new("runuser");
             command.args(["-u", "postgres", "--"]).arg(program);
             command
@@ -87,16 +90,16 @@ impl Server {
         };
         // What pg_ctl starts keeps the pipes of its parent open, so it gets none.
         let out = self.folder.path().with_extension("out");
-        let file = std::fs::File::create(&out).unwrap();
+        let file = std::fs::File::create(&out).expect("a file beside the folder");
         let status = command
             .args(args)
             .current_dir("/")
             .stdin(std::process::Stdio::null())
-            .stdout(file.try_clone().unwrap())
+            .stdout(file.try_clone().expect("a second handle"))
             .stderr(file)
             .status()
-            .unwrap();
-        let text = std::fs::read(&out).unwrap();
+            .expect("the server's program starts");
+        let text = std::fs::read(&out).unwrap_or_default();
         let _ = std::fs::remove_file(&out);
         Output {
             status,

@@ -1,0 +1,28 @@
+//! The cases, by the part of the volume they break.
+
+mod allocators;
+mod attributes;
+mod directories;
+mod extents;
+mod inodes;
+mod links;
+mod logs;
+mod refcounts;
+
+use super::case::Case;
+
+/// All cases in the order of the parts.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    [
+        allocators::CASES,
+        inodes::CASES,
+        logs::CASES,
+        extents::CASES,
+        attributes::CASES,
+        refcounts::CASES,
+        directories::CASES,
+        links::CASES,
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,188 @@
+//! Every case, held against the codes that `fsck.ocfs2 -fn` prints.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use forge::damage::ocfs2::{Base, Case, End, Volume, all};
+use forge::ocfs2::FeatureLevel;
+
+use super::common::{Forged, forge, options, scratch, tools};
+
+/// Every kind of file and tree that a case may need, in as few blocks as possible.
+const PROFILE: &str = r#"
+    files = 700
+    per_directory = [["8-20", 4], ["190-260", 1]]
+    file_size = [["0", 1], ["1-3k", 6], ["13k-90k", 3], ["3M-4M", 0.2]]
+    [directories]
+    fan_out = 5
+    [names]
+    length = "9-20"
+    [kinds]
+    symlinks = 0.05
+    target_length = [["9-99", 2], ["3950-4000", 1]]
+    [attributes]
+    inode = 0.1
+    block = 0.1
+    [ageing]
+    fragmented = 0.3
+    pieces = "1-3"
+"#;
+
+fn base(base: Base) -> Forged {
+    let mut options = options("160M");
+    options.block_size = Some(4096);
+    options.cluster_size = Some(4096);
+    options.local = true;
+    let mut profile = PROFILE.to_owned();
+    match base {
+        Base::Rich => {}
+        Base::Checksums => options.features = vec!["metaecc".to_owned()],
+        Base::Old => {
+            options.feature_level = FeatureLevel::MaxCompat;
+            profile = profile
+                .replace("inode = 0.1", "")
+                .replace("block = 0.1", "");
+        }
+        Base::LargeClusters => {
+            options.size = 512 << 20;
+            options.cluster_size = Some(16_384);
+        }
+    }
+    forge(&options, &profile).unwrap()
+}
+
+/// What fsck.ocfs2 makes of an image: its end, and the codes.
+fn judge(image: &Path) -> (Option<End>, BTreeSet<String>, String) {
+    let out = image.with_extension("out");
+    let mut child = Command::new("fsck.ocfs2")
+        .arg("-fn")
+        .arg(image)
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(&out).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    let end = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => {
+                break Some(match (status.code(), status.signal()) {
+                    (Some(0), _) => End::Complete,
+                    (Some(code), _) => End::Exit(code),
+                    (None, signal) => End::Signal(signal.unwrap_or(0)),
+                });
+            }
+            None if begin.elapsed() > Duration::from_secs(60) => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let text = String::from_utf8_lossy(&fs::read(&out).unwrap()).into_owned();
+    let codes = text
+        .lines()
+        .filter_map(|line| line.strip_prefix('[')?.split_once(']'))
+        .map(|(code, _)| code.to_owned())
+        .collect();
+    (end, codes, text)
+}
+
+/// Copies an image and leaves zeros out.
+fn copy(from: &[u8], to: &Path) {
+    let file = fs::File::create(to).unwrap();
+    file.set_len(from.len() as u64).unwrap();
+    for (nth, piece) in from.chunks(4096).enumerate() {
+        if piece.iter().any(|byte| *byte != 0) {
+            file.write_all_at(piece, nth as u64 * 4096).unwrap();
+        }
+    }
+}
+
+/// What is not as the case says.
+fn fault(case: &Case, sound: &[u8], folder: &Path) -> Option<String> {
+    let mut bytes = sound.to_vec();
+    let made = Volume::open(&mut bytes).and_then(|mut volume| case.apply(&mut volume));
+    if let Err(error) = made {
+        return Some(format!("{}: {error}", case.name));
+    }
+    let image = folder.join(case.name);
+    copy(&bytes, &image);
+    let (end, found, text) = judge(&image);
+    fs::remove_file(&image).unwrap();
+    let codes = case.also.iter().chain([&case.code]);
+    let expected: BTreeSet<String> = codes
+        .filter(|code| !code.is_empty())
+        .map(|code| (*code).to_owned())
+        .collect();
+    let problems: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("Pass ") && !line.starts_with("  "))
+        .skip(4)
+        .take(12)
+        .collect();
+    (found != expected || end != Some(case.end)).then(|| {
+        format!(
+            "{}: {end:?} with {found:?} instead of {:?} with {expected:?}: {problems:#?}",
+            case.name, case.end
+        )
+    })
+}
+
+#[test]
+fn each_case_is_what_the_reference_prints() {
+    if !tools() {
+        return;
+    }
+    let folder = scratch();
+    // FSLAB_CASE=part-of-a-name for some alone.
+    let only = std::env::var("FSLAB_CASE").unwrap_or_default();
+    let cases: Vec<&Case> = all().filter(|case| case.name.contains(&only)).collect();
+    let mut bases: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    for case in &cases {
+        let name = format!("{:?}", case.base);
+        bases.entry(name).or_insert_with(|| {
+            let forged = base(case.base);
+            let (end, codes, text) = judge(&forged.image);
+            assert_eq!((end, codes.len()), (Some(End::Complete), 0), "{text}");
+            fs::read(&forged.image).unwrap().into()
+        });
+    }
+    let wrong = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for part in 0..4 {
+            let (cases, bases, wrong, folder) = (&cases, &bases, &wrong, folder.path());
+            scope.spawn(move || {
+                for case in cases.iter().skip(part).step_by(4) {
+                    let sound = &bases[&format!("{:?}", case.base)];
+                    wrong.lock().unwrap().extend(fault(case, sound, folder));
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn names_are_unique_and_short() {
+    let mut seen = BTreeSet::new();
+    for case in all() {
+        assert!(seen.insert(case.name), "{} twice", case.name);
+        assert!(case.about.len() <= 90, "{}", case.name);
+    }
+    assert!(forge::damage::all().all(|case| !seen.contains(case.name)));
+}
