@@ -46,6 +46,7 @@ pub fn check(
         },
         reference: Some(own.reference.program()),
         verdicts: e2fsck::verdicts(&outcome.findings, own.reference),
+        reference_run: None,
         unstable: false,
         findings: outcome.findings,
         unjudged: outcome.unjudged,

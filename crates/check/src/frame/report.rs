@@ -8,6 +8,7 @@
 mod advice;
 mod csv;
 mod e2fsck;
+mod fsck_ocfs2;
 pub(in crate::frame) mod lines;
 mod ocfs2;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use super::cost::Cost;
 use super::finding::Finding;
 use super::log::{Findings, Tally};
 use super::memory::Estimate;
-use super::verdict::{Reference, Verdict, Verdicts};
+use super::verdict::{Reference, ReferenceRun, Verdict, Verdicts};
 
 /// Whose verdict decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,6 +155,8 @@ pub struct Report {
     pub reference: Option<Reference>,
     /// The verdicts.
     pub verdicts: Verdicts,
+    /// How the reference program itself would have run, where that is not what its verdict says.
+    pub reference_run: Option<ReferenceRun>,
     /// The filesystem was mounted read-write during the check: nothing is certain.
     pub unstable: bool,
     /// What was found.
@@ -237,6 +240,8 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         word: &'static str,
         unstable: bool,
         verdicts: ByName<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reference: Option<&'a ReferenceRun>,
         counts: Vec<Number>,
         findings: &'a [Finding],
         unjudged: Unjudged,
@@ -262,6 +267,7 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         word: verdict.word(),
         unstable: report.unstable,
         verdicts: ByName(report),
+        reference: report.reference_run.as_ref(),
         counts: report.findings.tallies.iter().map(count).collect(),
         findings: &report.findings.list,
         unjudged: report.unjudged,

@@ -3,7 +3,9 @@
 //! A reference program has an exit code that scripts rely on, and it is seldom simply "was anything found". How the code comes about
 //! is the checker's own knowledge; the strict verdict is common to all: whatever is wrong with the image is wrong.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
 
 use super::finding::Finding;
 use super::problem::{Problem, Severity};
@@ -65,6 +67,53 @@ pub struct Verdicts {
     pub reference: Option<Verdict>,
     /// By everything that is wrong.
     pub strict: Verdict,
+}
+
+/// How a run of the reference program ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exit {
+    /// With this exit code; 128 and the signal's number where it crashes.
+    Code(u8),
+    /// Never.
+    Endless,
+    /// All passes succeed.
+    #[default]
+    Complete,
+}
+
+impl Exit {
+    /// A pass failed.
+    pub const FAILED: Exit = Exit::Code(8);
+    /// It gave up a number outside one of its bitmaps.
+    pub const ABORTING: Exit = Exit::Code(1);
+    /// An assertion failed, or abort(3).
+    pub const ABORT: Exit = Exit::Code(134);
+    /// A division by zero.
+    pub const DIVISION: Exit = Exit::Code(136);
+    /// An access outside its memory.
+    pub const SEGMENT: Exit = Exit::Code(139);
+}
+
+impl Serialize for Exit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Exit::Code(code) => serializer.serialize_u8(*code),
+            Exit::Endless => serializer.serialize_str("endless"),
+            Exit::Complete => serializer.serialize_u8(0),
+        }
+    }
+}
+
+/// A run of the reference program in its read-only mode on the same filesystem.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReferenceRun {
+    /// How it ends.
+    pub exit: Exit,
+    /// The problem at which it ends early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<&'static str>,
+    /// The codes that it prints until then, and how often.
+    pub codes: BTreeMap<&'static str, u64>,
 }
 
 /// Whether anything is wrong with the image. `unusable` is the problem of a source in which no filesystem could be opened.

@@ -16,6 +16,7 @@ mod forecast;
 mod inodes_per_group;
 mod metadata;
 mod names;
+mod ocfs2;
 mod raw;
 mod verdicts;
 mod whole;

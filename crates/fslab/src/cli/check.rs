@@ -98,12 +98,19 @@ impl CheckArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerdictArg {
-    /// e2fsck -fn of e2fsprogs 1.47.4
+    /// e2fsck -fn of e2fsprogs 1.47.4; on OCFS2 as fsck.ocfs2
     #[value(alias = "e2fsck-1.47.4")]
     E2fsck,
     /// e2fsck -fn of e2fsprogs 1.47.0
     #[value(name = "e2fsck-1.47.0")]
     E2fsck1470,
+    /// fsck.ocfs2 -fn of ocfs2-tools 1.8.7; the default verdict on OCFS2
+    #[value(
+        name = "fsck.ocfs2",
+        alias = "fsck.ocfs2-1.8",
+        alias = "fsck.ocfs2-1.8.8"
+    )]
+    FsckOcfs2,
     /// Any fault counts
     Strict,
 }

@@ -6,7 +6,7 @@ mod target;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
 use ::check::report::{self, Judge, Shown};
-use ::check::{Checker, Failure, Options, device};
+use ::check::{Checker, Failure, Options, device, ocfs2};
 
 use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
 use crate::terminal::Terminal;
@@ -139,7 +139,7 @@ fn mode(io: IoArg, cached: bool) -> ::blockio::Mode {
 
 fn judge(verdict: VerdictArg) -> Judge {
     match verdict {
-        VerdictArg::E2fsck | VerdictArg::E2fsck1470 => Judge::Reference,
+        VerdictArg::E2fsck | VerdictArg::E2fsck1470 | VerdictArg::FsckOcfs2 => Judge::Reference,
         VerdictArg::Strict => Judge::Strict,
     }
 }
@@ -153,7 +153,9 @@ fn checker(
     let own = ext4::Options {
         reference: match args.verdict {
             VerdictArg::E2fsck1470 => Reference::E2fsck1470,
-            VerdictArg::E2fsck | VerdictArg::Strict => Reference::E2fsck1474,
+            VerdictArg::E2fsck | VerdictArg::FsckOcfs2 | VerdictArg::Strict => {
+                Reference::E2fsck1474
+            }
         },
         superblock: args.superblock,
         block_size: args.block_size,
@@ -166,6 +168,9 @@ fn checker(
     let of_ext4 =
         own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
     let found = ::check::for_source(source).filter(|_| !of_ext4);
+    if args.verdict == VerdictArg::FsckOcfs2 && found.is_none() {
+        return Ok(Box::new(ocfs2::Checker));
+    }
     Ok(found.unwrap_or_else(|| Box::new(ext4::Checker::new(own))))
 }
 

@@ -103,12 +103,6 @@ fn other_filesystems_are_named_with_the_program_that_checks_them() {
             "fsck.f2fs --dry-run x.img",
         ),
         (
-            "mkfs.ocfs2",
-            &["-qx", "-M", "local", "--fs-features=local", "-F", "x.img"],
-            "an OCFS2 filesystem",
-            "fsck.ocfs2 -fn x.img",
-        ),
-        (
             "mkswap",
             &["-L", "spare", "x.img"],
             "swap space",

@@ -52,6 +52,18 @@ pub(super) fn steps(report: &Report, judge: Judge) -> Vec<String> {
         ));
         return steps;
     }
+    if program == "fsck.ocfs2" {
+        // Its -p replays journals and repairs nothing.
+        if worst == Severity::Data {
+            steps.push(format!(
+                "save what matters first: mount -o ro {device} /mnt, and copy it off"
+            ));
+        }
+        steps.push(format!(
+            "unmount it on all nodes, then repair: {program} -fy {device}"
+        ));
+        return steps;
+    }
     match worst {
         Severity::Data => {
             steps.push(format!(

@@ -7,14 +7,20 @@
 use std::fmt::Write as _;
 
 use super::lines::{finding, first_of_each, mebibytes, name};
-use super::{Judge, Report};
+use super::{Judge, Report, fsck_ocfs2};
 use crate::frame::cost::Cost;
 
 /// Pass by pass, with the first `list` findings of each problem (0: all): bytes from the disk and from memory, and the rate of both,
 /// (disk + cache + write) / real. The number of files of each type at the end.
 ///
 /// Where the kernel does not report what was fetched from storage, everything counts as disk.
+///
+/// A volume of OCFS2 itself is printed as today's fsck.ocfs2 does.
 pub fn ocfs2(report: &Report, judge: Judge, list: usize) -> String {
+    let filesystem = report.subject.filesystem.as_ref();
+    if let Some(own) = filesystem.filter(|filesystem| filesystem.format == "ocfs2") {
+        return fsck_ocfs2::print(report, own, judge, list);
+    }
     let mut out = String::new();
     let shown = first_of_each(&report.findings.list, list);
     let mut rest = shown.into_iter().peekable();

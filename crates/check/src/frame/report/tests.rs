@@ -138,6 +138,7 @@ fn sample() -> Report {
         },
         reference: Some(ext4::Reference::default().program()),
         verdicts: ext4::e2fsck::verdicts(&findings, ext4::Reference::default()),
+        reference_run: None,
         unstable: true,
         findings,
         unjudged: Unjudged { names: 12 },

@@ -1,4 +1,4 @@
-//! The target of `fslab check`: whether it can be read, and what it is if it is not an ext filesystem.
+//! The target of `fslab check`: whether it can be read, and what it is if no checker knows its format.
 
 use std::io;
 use std::ops::Range;
@@ -42,13 +42,13 @@ pub(super) fn from_offset(
     }
 }
 
-/// What the source is, if it is certainly not an ext filesystem. Read errors are left to the checker.
+/// What the source is, if it is certainly no filesystem that is checked. Read errors are left to the checker.
 pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
     let content = identify(&Bytes(source)).ok()?;
     let (content, advice) = match content {
         Content::Unknown
         | Content::Known(Signature {
-            format: Format::Ext,
+            format: Format::Ext | Format::Ocfs2 | Format::O2image,
             ..
         }) => return None,
         Content::Empty => (

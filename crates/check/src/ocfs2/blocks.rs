@@ -1,0 +1,105 @@
+//! Blocks read one at a time: a bounded cache, and what can be wrong with a block before any of its fields is judged.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use blockio::BlockSource;
+
+use super::packed::Packed;
+
+/// Bytes of blocks that are kept.
+pub(crate) const CACHED: usize = 32 << 20;
+
+/// One block, or several that were read together.
+pub(crate) type Block = Arc<[u8]>;
+
+/// Why a structure cannot be used, as libocfs2 distinguishes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The block number is outside the volume.
+    Range,
+    /// The block cannot be read.
+    Read,
+    /// The checksum is wrong.
+    Checksum,
+    /// The signature is wrong.
+    Magic,
+    /// A field makes the structure useless.
+    Corrupt,
+    /// A name is not there.
+    NotFound,
+    /// The block is not in o2image's packed file: nothing is known of it.
+    Absent,
+    /// libocfs2 wants to correct the structure on the way, and the volume is read-only.
+    Write,
+}
+
+impl Refused {
+    /// Why, in words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Refused::Range => "its block number is outside the volume",
+            Refused::Read => "it cannot be read",
+            Refused::Checksum => "its checksum is wrong",
+            Refused::Magic => "its signature is wrong",
+            Refused::Corrupt => "its fields contradict each other",
+            Refused::NotFound => "there is no such name",
+            Refused::Absent => "it is not in the o2image file",
+            Refused::Write => "fsck.ocfs2 wants to correct it although the volume is read-only",
+        }
+    }
+}
+
+/// A cache of single blocks. When it is full it begins anew: what is read twice is read twice within a short time.
+pub(crate) struct Blocks {
+    size: usize,
+    packed: Option<Packed>,
+    kept: Mutex<HashMap<u64, Block>>,
+}
+
+impl Blocks {
+    /// Whether the source is o2image's packed file.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packed.is_some()
+    }
+
+    /// An empty cache of blocks of `size` bytes.
+    pub(crate) fn new(size: usize, packed: Option<Packed>) -> Blocks {
+        Blocks {
+            size,
+            packed,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// A block, from the cache or the source.
+    pub(crate) fn read(&self, source: &dyn BlockSource, number: u64) -> Result<Block, Refused> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(block) = kept.get(&number) {
+            return Ok(Arc::clone(block));
+        }
+        let block: Block = self.read_run(source, number, 1)?.into();
+        if kept.len() >= CACHED / self.size {
+            kept.clear();
+        }
+        kept.insert(number, Arc::clone(&block));
+        Ok(block)
+    }
+
+    /// Blocks in a run, from the source.
+    pub(crate) fn read_run(
+        &self,
+        source: &dyn BlockSource,
+        first: u64,
+        count: usize,
+    ) -> Result<Vec<u8>, Refused> {
+        let mut bytes = vec![0; count * self.size];
+        if let Some(packed) = &self.packed {
+            packed.read(source, first, &mut bytes)?;
+            return Ok(bytes);
+        }
+        let at = first.checked_mul(self.size as u64).ok_or(Refused::Read)?;
+        source.read_at(&mut bytes, at).map_err(|_| Refused::Read)?;
+        Ok(bytes)
+    }
+}

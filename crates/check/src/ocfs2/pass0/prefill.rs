@@ -1,0 +1,61 @@
+//! All group descriptors of some allocators, level by level: first the heads of all chains, then their successors.
+
+use std::collections::BTreeMap;
+
+use ondisk::ocfs2::dinode::BODY;
+use ondisk::ocfs2::{ChainList, GroupDescriptor};
+
+use crate::ocfs2::blocks::{Block, Refused};
+use crate::ocfs2::volume::{Volume, from, value};
+
+/// Descriptors by block.
+pub(crate) struct Descriptors<'a, 'v> {
+    volume: &'a Volume<'v>,
+    read: BTreeMap<u64, Result<Block, Refused>>,
+}
+
+impl Descriptors<'_, '_> {
+    /// A descriptor, read now if no chain has led to it before.
+    pub(crate) fn get(&mut self, block: u64) -> Result<Block, Refused> {
+        let volume = self.volume;
+        let entry = self.read.entry(block);
+        entry.or_insert_with(|| volume.group(block)).clone()
+    }
+
+    /// Number of descriptors.
+    pub(crate) fn len(&self) -> usize {
+        self.read.len()
+    }
+}
+
+/// Reads the chains of these allocators. A block that was read before ends a chain.
+pub(crate) fn run<'a, 'v>(volume: &'a Volume<'v>, inodes: &[&Block]) -> Descriptors<'a, 'v> {
+    let mut read = BTreeMap::new();
+    let mut level: Vec<u64> = Vec::new();
+    for inode in inodes {
+        if let Ok(list) = ChainList::read(from(inode, BODY)) {
+            let used = list.head().cl_next_free_rec.get();
+            level.extend(list.first(used.into()).map(|record| record.c_blkno.get()));
+        }
+    }
+    while !level.is_empty() {
+        level.retain(|&block| !volume.out_of_range(block) && !read.contains_key(&block));
+        level.sort_unstable();
+        level.dedup();
+        let size = volume.block_size() as u64;
+        for &block in &level {
+            volume.source.will_need(block * size, size);
+        }
+        let mut next = Vec::with_capacity(level.len());
+        for &block in &level {
+            let descriptor = volume.group(block);
+            if let Ok(bytes) = &descriptor {
+                let group: GroupDescriptor = value(GroupDescriptor::read(bytes));
+                next.push(group.bg_next_group.get());
+            }
+            read.insert(block, descriptor);
+        }
+        level = next;
+    }
+    Descriptors { volume, read }
+}

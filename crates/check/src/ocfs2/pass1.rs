@@ -1,0 +1,63 @@
+//! Pass 1: every inode, and the clusters that it uses.
+
+mod bitmap;
+mod blocks;
+mod extents;
+mod inode;
+mod logs;
+mod refcount;
+mod refcount_tree;
+pub(crate) mod scan;
+mod xattr;
+mod xattr_header;
+
+use super::fsck_ocfs2::Exit;
+use super::fsck_ocfs2::log::Log;
+use super::fsck_ocfs2::problems::REFCOUNT_UNREADABLE;
+use super::state::State;
+use super::volume::Volume;
+use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
+
+/// Bytes of a group that are read together.
+pub(crate) const BUFFER: usize = 4 << 20;
+
+/// Runs the pass.
+///
+/// # Errors
+/// The check was cancelled, or outgrew its memory.
+pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<(), Failure> {
+    let allocators = std::mem::take(&mut state.inodes);
+    let scanned = scan::run(volume, &allocators, log, &mut |log, number, bytes| {
+        inode::check(volume, state, log, &allocators, number, bytes);
+    });
+    state.inodes = allocators;
+    scanned?;
+    logs::mark_windows(volume, state, log);
+    logs::mark_truncated(volume, state, log);
+    let counted = refcount::check(volume, state, log);
+    bitmap::compare(volume, state, log);
+    if let Err(end) = counted {
+        log.end(end.exit, end.finding);
+    }
+    Ok(())
+}
+
+/// What ends the reference, where the end comes later than what causes it.
+pub(crate) struct End {
+    exit: Exit,
+    finding: Finding,
+}
+
+impl End {
+    fn failed(finding: Finding) -> End {
+        End {
+            exit: Exit::FAILED,
+            finding,
+        }
+    }
+
+    fn unreadable(root: u64, why: &str) -> End {
+        End::failed(Finding::new(&REFCOUNT_UNREADABLE).block(root).note(why))
+    }
+}

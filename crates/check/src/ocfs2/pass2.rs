@@ -1,0 +1,100 @@
+//! Pass 2: directory blocks, ascending.
+
+mod block;
+mod entry;
+mod trailer;
+
+use std::collections::HashSet;
+
+use super::blocks::Block;
+use super::fsck_ocfs2::log::Log;
+use super::state::State;
+use super::volume::Volume;
+use crate::frame::failure::Failure;
+
+/// Directory blocks that are announced together.
+const BATCH: usize = 1024;
+/// Bytes of names after which fsck.ocfs2 forgets those of a directory.
+const NAMES: usize = 4 << 20;
+
+/// The pass, and what it remembers from block to block.
+struct Pass<'a, 'v> {
+    volume: &'a Volume<'v>,
+    state: &'a mut State,
+    log: &'a mut Log,
+    /// The directory of the block before, and its inode.
+    directory: u64,
+    inode: Option<Block>,
+    /// Whether the checksum of that inode is right.
+    sound: bool,
+    names: HashSet<Vec<u8>>,
+    name_bytes: usize,
+}
+
+/// A directory block.
+#[derive(Clone, Copy)]
+struct Place {
+    block: u64,
+    directory: u64,
+    logical: u64,
+}
+
+/// Runs the pass.
+///
+/// # Errors
+/// The check was cancelled, or outgrew its memory.
+pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<(), Failure> {
+    for top in [
+        volume.sb.s_root_blkno.get(),
+        volume.sb.s_system_dir_blkno.get(),
+    ] {
+        if let Some(parent) = state.directories.get_mut(&top) {
+            parent.entry = top;
+        }
+    }
+    let blocks: Vec<Place> = state
+        .directory_blocks
+        .iter()
+        .map(|(&block, &(directory, logical))| Place {
+            block,
+            directory,
+            logical,
+        })
+        .collect();
+    let mut pass = Pass {
+        volume,
+        state,
+        log,
+        directory: 0,
+        inode: None,
+        sound: true,
+        names: HashSet::new(),
+        name_bytes: 0,
+    };
+    let size = volume.block_size() as u64;
+    for batch in blocks.chunks(BATCH) {
+        volume.guard.hold()?;
+        if volume.progress.cancelled() {
+            return Err(Failure::Stopped);
+        }
+        for place in batch {
+            volume
+                .source
+                .will_need(place.block.saturating_mul(size), size);
+        }
+        for place in batch {
+            if !pass.block(*place) {
+                return Ok(());
+            }
+        }
+        volume.progress.advance(batch.len() as u64 * size);
+    }
+    Ok(())
+}
+
+impl Pass<'_, '_> {
+    fn forget_names(&mut self) {
+        self.names.clear();
+        self.name_bytes = 0;
+    }
+}

@@ -1,0 +1,202 @@
+//! Pass 5: the global quota files. fsck.ocfs2 does not read the local ones, and compares no usage.
+
+use std::collections::{BTreeSet, HashSet};
+
+use ondisk::bytes::le32;
+use ondisk::ocfs2::feature;
+use ondisk::ocfs2::quota::{
+    GROUP_MAGIC, QuotaEntry, QuotaHeader, QuotaInfo, QuotaLeaf, TRAILER, TREE_ROOT, USER_MAGIC,
+    VERSION, entries_per_block,
+};
+
+use super::blocks::{Block, Refused};
+use super::fsck_ocfs2::Exit;
+use super::fsck_ocfs2::log::Log;
+use super::fsck_ocfs2::problems::{
+    DQBLK_INVALID, DUP_DQBLK_INVALID, DUP_DQBLK_VALID, QMAGIC_INVALID, QTREE_BLK_INVALID,
+    QUOTA_UNREADABLE,
+};
+use super::lookup;
+use super::tree::{self, Next};
+use super::volume::{Volume, from, head, value};
+use crate::frame::finding::Finding;
+use crate::frame::problem::Problem;
+
+/// Whether the volume has quota.
+pub(crate) fn applies(volume: &Volume<'_>) -> bool {
+    let bits = volume.sb.s_feature_ro_compat.get();
+    bits & (feature::USER_QUOTA | feature::GROUP_QUOTA) != 0
+}
+
+/// Runs the pass.
+pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) {
+    let files = [
+        (feature::USER_QUOTA, "aquota.user", USER_MAGIC),
+        (feature::GROUP_QUOTA, "aquota.group", GROUP_MAGIC),
+    ];
+    for (bit, name, magic) in files {
+        if !volume.sb.has_ro_compat(bit) {
+            continue;
+        }
+        if let Err((problem, refused)) = file(volume, log, name, magic) {
+            let finding = Finding::new(problem).name(name.as_bytes());
+            log.end(Exit::FAILED, finding.note(refused.words()));
+        }
+    }
+}
+
+/// A global quota file.
+struct Quota<'a, 'v> {
+    volume: &'a Volume<'v>,
+    log: &'a mut Log,
+    name: &'static str,
+    /// Runs of the file: first block of the file, first block of the volume, number of blocks.
+    runs: Vec<(u64, u64, u64)>,
+    /// Blocks of the file.
+    blocks: u64,
+    visited: BTreeSet<u32>,
+    ids: HashSet<u32>,
+    /// Levels above the blocks of entries.
+    levels: u32,
+}
+
+type Ended = (&'static Problem, Refused);
+
+fn file(volume: &Volume<'_>, log: &mut Log, name: &'static str, magic: u32) -> Result<(), Ended> {
+    let unreadable = |refused| (&QUOTA_UNREADABLE, refused);
+    let number = lookup::system(volume, name).map_err(unreadable)?;
+    let inode = volume.inode(number).map_err(unreadable)?;
+    let mut runs = Vec::new();
+    let per_cluster = volume.layout.blocks_per_cluster();
+    tree::extents(volume, &inode, &mut |record| {
+        let first = u64::from(record.e_cpos.get()) * per_cluster;
+        let count = u64::from(record.leaf_clusters()) * per_cluster;
+        runs.push((first, record.e_blkno.get(), count));
+        Next::Continue
+    })
+    .map_err(unreadable)?;
+    let size = volume.block_size() as u64;
+    let references = (volume.block_size() - TRAILER) / 4;
+    let mut levels = 1;
+    let mut reach = references as u64;
+    while reach < 1 << 32 {
+        reach = reach.saturating_mul(references as u64);
+        levels += 1;
+    }
+    let mut quota = Quota {
+        volume,
+        log,
+        name,
+        runs,
+        blocks: head(&inode).i_size.get() / size,
+        visited: BTreeSet::new(),
+        ids: HashSet::new(),
+        levels,
+    };
+    quota.head(magic).map_err(unreadable)?;
+    if quota.is_block(TREE_ROOT as u32) {
+        quota.tree(TREE_ROOT as u32, 0)?;
+    }
+    Ok(())
+}
+
+impl Quota<'_, '_> {
+    fn at(&self, problem: &'static Problem, block: u32) -> Finding {
+        Finding::new(problem)
+            .name(self.name.as_bytes())
+            .logical(block.into())
+    }
+
+    fn is_block(&self, block: u32) -> bool {
+        u64::from(block) >= TREE_ROOT && u64::from(block) < self.blocks
+    }
+
+    /// A block of the file, and whether its checksum is right.
+    fn read(&self, block: u32) -> Result<(Block, bool), Refused> {
+        let wanted = u64::from(block);
+        let run = self
+            .runs
+            .iter()
+            .find(|run| wanted >= run.0 && wanted - run.0 < run.2);
+        let &(first, start, _) = run.ok_or(Refused::Read)?;
+        let bytes = self.volume.read(start.wrapping_add(wanted - first))?;
+        let check = bytes.len() - TRAILER;
+        Ok(match self.volume.checked(Block::clone(&bytes), check) {
+            Ok(checked) => (checked, true),
+            Err(_) => (bytes, false),
+        })
+    }
+
+    fn head(&mut self, magic: u32) -> Result<(), Refused> {
+        let (bytes, sound) = self.read(0)?;
+        let header: QuotaHeader = value(QuotaHeader::read(&bytes));
+        let info: QuotaInfo = value(QuotaInfo::read(from(&bytes, QuotaHeader::SIZE)));
+        let reference = |block: u32| block == 0 || self.is_block(block);
+        let right = header.dqh_magic.get() == magic
+            && header.dqh_version.get() <= VERSION
+            && u64::from(info.dqi_blocks.get()) == self.blocks
+            && reference(info.dqi_free_blk.get())
+            && reference(info.dqi_free_entry.get());
+        if !sound || !right {
+            self.log.add(self.at(&QMAGIC_INVALID, 0));
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, block: u32, depth: u32) -> Result<(), Ended> {
+        self.visited.insert(block);
+        let (bytes, sound) = self
+            .read(block)
+            .map_err(|refused| (&QUOTA_UNREADABLE, refused))?;
+        if !sound {
+            self.log.add(self.at(&QTREE_BLK_INVALID, block));
+            return Err((&QUOTA_UNREADABLE, Refused::Checksum));
+        }
+        let references = (bytes.len() - TRAILER) / 4;
+        for at in 0..references {
+            let below = le32(&bytes, at * 4);
+            if below == 0 || !self.is_block(below) || self.visited.contains(&below) {
+                continue;
+            }
+            if depth + 1 < self.levels {
+                self.tree(below, depth + 1)?;
+            } else {
+                self.leaf(below)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, block: u32) -> Result<(), Ended> {
+        self.visited.insert(block);
+        let (bytes, sound) = self
+            .read(block)
+            .map_err(|refused| (&QUOTA_UNREADABLE, refused))?;
+        let head: QuotaLeaf = value(QuotaLeaf::read(&bytes));
+        let reference = |block: u32| block == 0 || self.is_block(block);
+        let most = entries_per_block(bytes.len());
+        let sound = sound
+            && reference(head.dqdh_next_free.get())
+            && reference(head.dqdh_prev_free.get())
+            && usize::from(head.dqdh_entries.get()) <= most;
+        for at in 0..most {
+            let place = from(&bytes, QuotaLeaf::SIZE + at * QuotaEntry::SIZE);
+            if place.iter().take(QuotaEntry::SIZE).all(|&byte| byte == 0) {
+                continue;
+            }
+            let entry: QuotaEntry = value(QuotaEntry::read(place));
+            let id = entry.dqb_id.get();
+            let problem = match (self.ids.contains(&id), sound) {
+                (true, true) => &DUP_DQBLK_VALID,
+                (true, false) => &DUP_DQBLK_INVALID,
+                (false, false) => &DQBLK_INVALID,
+                (false, true) => {
+                    self.ids.insert(id);
+                    continue;
+                }
+            };
+            self.log.add(self.at(problem, block).found(id));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,294 @@
+//! The passes, one after the other.
+
+use blockio::BlockSource;
+use blockio::layer::Counting;
+use ondisk::flags::names;
+use ondisk::ocfs2::Superblock;
+use ondisk::ocfs2::superblock::{COMPAT, INCOMPAT, RO_COMPAT};
+
+use super::blocks::CACHED;
+use super::fsck_ocfs2::log::Log;
+use super::fsck_ocfs2::{self, PASSES, REFERENCE, Run};
+use super::state::State;
+use super::volume::{Volume, head};
+use super::{open, pass0, pass1, pass1b, pass2, pass3, pass4, pass5};
+use crate::frame::failure::Failure;
+use crate::frame::log::Findings;
+use crate::frame::memory::{Estimate, allowed, program_and_findings};
+use crate::frame::meter::Meter;
+use crate::frame::observer::Observer;
+use crate::frame::options::Options;
+use crate::frame::report::{Facts, Filesystem, Inventory, Memory, Report, Subject, Unjudged};
+use crate::frame::usage::Usage;
+
+/// Checks an OCFS2 volume and never writes.
+///
+/// # Errors
+/// There is no verdict: the check was cancelled, or its maps do not fit into memory. Damage, unreadable blocks and an unusable superblock
+/// are findings.
+pub fn check(
+    source: &dyn BlockSource,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Report, Failure> {
+    let counting = Counting::new(source);
+    let mut meter = Meter::new(&counting, observer);
+    let outcome = passes(&counting, options, observer, &mut meter)?;
+    let (passes, total) = meter.finish();
+    let mut verdicts = fsck_ocfs2::verdicts(&outcome.findings, &outcome.run);
+    if outcome.packed {
+        // fsck.ocfs2 cannot open the file.
+        verdicts.reference = None;
+    }
+    Ok(Report {
+        subject: Subject {
+            name: source.name().to_string(),
+            bytes: source.len(),
+            filesystem: outcome.filesystem,
+        },
+        reference: Some(REFERENCE),
+        verdicts,
+        reference_run: Some(outcome.run),
+        unstable: false,
+        findings: outcome.findings,
+        unjudged: Unjudged::default(),
+        inventory: outcome.inventory,
+        passes,
+        total,
+        memory: Memory {
+            stated_total: outcome.estimate.as_ref().map(Estimate::total),
+            stated: outcome.estimate,
+            peak: Usage::now().peak_memory,
+        },
+        sequential_rate: None,
+    })
+}
+
+/// What the passes leave.
+#[derive(Default)]
+struct Outcome {
+    findings: Findings,
+    run: Run,
+    filesystem: Option<Filesystem>,
+    estimate: Option<Estimate>,
+    inventory: Option<Inventory>,
+    packed: bool,
+}
+
+fn passes<'a, S: BlockSource>(
+    source: &'a Counting<S>,
+    options: &Options,
+    observer: &'a dyn Observer,
+    meter: &mut Meter<'a, S>,
+) -> Result<Outcome, Failure> {
+    let mut log = Log::new(options.keep);
+    let opened = meter.run(
+        &PASSES[0],
+        || {
+            let opened = open::open(source, options, observer, &mut log);
+            if let Some(volume) = &opened {
+                open::check(volume, &mut log);
+            }
+            Ok(opened)
+        },
+        |opened| opened.as_ref().map_or(0, |volume| volume.slots().into()),
+    )?;
+    let Some(volume) = &opened else {
+        let (findings, run) = log.finish();
+        return Ok(Outcome {
+            findings,
+            run,
+            ..Outcome::default()
+        });
+    };
+    let maps = u64::from(volume.clusters()).div_ceil(4);
+    fits(volume, maps)?;
+    let mut state = State::new(volume);
+    let (log, state) = (&mut log, &mut state);
+    meter.run(
+        &PASSES[1],
+        || {
+            log.enter(&PASSES[1]);
+            Ok(pass0::clusters(volume, state, log))
+        },
+        |groups| *groups,
+    )?;
+    meter.run(
+        &PASSES[2],
+        || {
+            log.enter(&PASSES[2]);
+            Ok(pass0::inodes(volume, state, log))
+        },
+        |groups| *groups,
+    )?;
+    meter.run(
+        &PASSES[3],
+        || {
+            log.enter(&PASSES[3]);
+            Ok(pass0::extents(volume, state, log))
+        },
+        |groups| *groups,
+    )?;
+    let estimate = estimate(volume, state, maps);
+    fits(volume, estimate.total())?;
+    observer.message(&format!(
+        "memory: at most {} MiB",
+        estimate.total().div_ceil(1 << 20)
+    ));
+    meter.run(
+        &PASSES[4],
+        || {
+            log.enter(&PASSES[4]);
+            pass1::run(volume, state, log)
+        },
+        |()| 0,
+    )?;
+    if !state.shared.is_empty() {
+        let shared = state.shared.len() as u64;
+        meter.run(
+            &PASSES[5],
+            || {
+                log.enter(&PASSES[5]);
+                pass1b::run(volume, state, log)
+            },
+            |()| shared,
+        )?;
+    }
+    let blocks = state.directory_blocks.len() as u64;
+    let directories = state.directories.len() as u64;
+    meter.run(
+        &PASSES[6],
+        || {
+            log.enter(&PASSES[6]);
+            pass2::run(volume, state, log)
+        },
+        |()| blocks,
+    )?;
+    meter.run(
+        &PASSES[7],
+        || {
+            log.enter(&PASSES[7]);
+            pass3::run(volume, state, log);
+            Ok(())
+        },
+        |()| directories,
+    )?;
+    meter.run(
+        &PASSES[8],
+        || {
+            log.enter(&PASSES[8]);
+            pass4::orphans(volume, log);
+            Ok(())
+        },
+        |()| volume.slots().into(),
+    )?;
+    meter.run(
+        &PASSES[9],
+        || {
+            log.enter(&PASSES[9]);
+            pass4::links(volume, state, log);
+            Ok(())
+        },
+        |()| 0,
+    )?;
+    if pass5::applies(volume) {
+        meter.run(
+            &PASSES[10],
+            || {
+                log.enter(&PASSES[10]);
+                pass5::run(volume, log);
+                Ok(())
+            },
+            |()| 0,
+        )?;
+    }
+    if state.unjudged > 0 {
+        observer.message(&format!(
+            "{} directory blocks are not in the o2image file and were not judged",
+            state.unjudged
+        ));
+    }
+    let (findings, run) = std::mem::replace(log, Log::new(0)).finish();
+    Ok(Outcome {
+        findings,
+        run,
+        filesystem: Some(filesystem(volume, state)),
+        estimate: Some(estimate),
+        inventory: Some(inventory(volume, state)),
+        packed: volume.blocks.is_packed(),
+    })
+}
+
+fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
+    let limit = allowed(&volume.options);
+    if needs > limit {
+        return Err(Failure::Memory { needs, limit });
+    }
+    Ok(())
+}
+
+/// Two bits for each cluster, five bytes for each inode block, and the blocks that are kept.
+fn estimate(volume: &Volume<'_>, state: &State, maps: u64) -> Estimate {
+    Estimate {
+        parts: vec![
+            ("program", program_and_findings(&volume.options)),
+            ("clusters", maps),
+            ("inodes", state.slots.len() as u64 * 5),
+            ("buffers", CACHED as u64 + pass1::BUFFER as u64),
+        ],
+    }
+}
+
+fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
+    let counts = &state.counts;
+    let clusters: u32 = state.used.iter().map(|word| word.count_ones()).sum();
+    Inventory {
+        blocks: u64::from(clusters) * volume.layout.blocks_per_cluster(),
+        files: counts.files,
+        facts: Facts(vec![
+            ("inline_files", counts.inline_files.into()),
+            ("inline_directories", counts.inline_directories.into()),
+            ("fast_symlinks", counts.fast_symlinks.into()),
+            ("reflinks", counts.reflinks.into()),
+            ("links", counts.links.into()),
+            ("depths", counts.depths.to_vec().into()),
+        ]),
+    }
+}
+
+fn filesystem(volume: &Volume<'_>, state: &State) -> Filesystem {
+    let sb = &volume.sb;
+    let bitmap = state.bitmap.bytes.as_deref().map(head);
+    let free = bitmap.map_or(0, |inode| inode.total().saturating_sub(inode.used()));
+    let inodes = |count: fn(&ondisk::ocfs2::Dinode) -> u32| -> u64 {
+        let heads = state.inodes.iter().filter_map(|one| one.bytes.as_deref());
+        heads.map(|bytes| u64::from(count(&head(bytes)))).sum()
+    };
+    Filesystem {
+        format: "ocfs2",
+        label: sb.label(),
+        uuid: sb.uuid(),
+        features: features(sb),
+        block_size: volume.block_size() as u32,
+        blocks: volume.layout.blocks(),
+        facts: Facts(vec![
+            ("cluster_size", volume.layout.cluster_size().into()),
+            ("clusters", volume.clusters().into()),
+            ("slots", volume.slots().into()),
+        ]),
+        inodes: inodes(ondisk::ocfs2::Dinode::total),
+        free_blocks: u64::from(free) * volume.layout.blocks_per_cluster(),
+        free_inodes: inodes(|inode| inode.total().saturating_sub(inode.used())),
+    }
+}
+
+fn features(sb: &Superblock) -> Vec<String> {
+    [
+        (sb.s_feature_compat.get(), COMPAT),
+        (sb.s_feature_incompat.get(), INCOMPAT),
+        (sb.s_feature_ro_compat.get(), RO_COMPAT),
+    ]
+    .into_iter()
+    .flat_map(|(bits, table)| names(bits.into(), table))
+    .collect()
+}

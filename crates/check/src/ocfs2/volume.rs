@@ -1,0 +1,200 @@
+//! An opened volume: where its bytes come from, what its superblock says, and its structures as libocfs2 reads them.
+
+use blockio::BlockSource;
+use ondisk::ocfs2::check::{self, Judged};
+use ondisk::ocfs2::superblock::BLOCK;
+use ondisk::ocfs2::{
+    Dinode, Superblock, Volume as Layout, chain, dinode, extent, feature, index, refcount, xattr,
+};
+use zerocopy::FromZeros;
+
+use super::blocks::{Block, Blocks, Refused};
+use crate::frame::memory::Guard;
+use crate::frame::options::Options;
+use progress::Progress;
+
+/// An opened volume.
+pub(crate) struct Volume<'a> {
+    /// The image or device.
+    pub(crate) source: &'a dyn BlockSource,
+    /// The superblock.
+    pub(crate) sb: Superblock,
+    /// Its arithmetic.
+    pub(crate) layout: Layout,
+    /// The caller's options.
+    pub(crate) options: Options,
+    /// Enforces the memory limit.
+    pub(crate) guard: Guard,
+    /// Takes progress and cancels.
+    pub(crate) progress: &'a dyn Progress,
+    /// Blocks read one at a time.
+    pub(crate) blocks: Blocks,
+}
+
+impl Volume<'_> {
+    /// Size of a block, bytes.
+    pub(crate) fn block_size(&self) -> usize {
+        self.layout.block_size()
+    }
+
+    /// Number of clusters.
+    pub(crate) fn clusters(&self) -> u32 {
+        self.layout.clusters
+    }
+
+    /// The cluster of a block, in the 32 bits that fsck.ocfs2 has for it.
+    pub(crate) fn cluster_of(&self, block: u64) -> u32 {
+        self.layout.cluster_of(block) as u32
+    }
+
+    /// Whether fsck.ocfs2 takes the number for one outside the volume. The number after the last block passes.
+    pub(crate) fn out_of_range(&self, block: u64) -> bool {
+        block < BLOCK || block > self.layout.blocks()
+    }
+
+    /// The generation of the volume.
+    pub(crate) fn generation(&self) -> u32 {
+        self.sb.i_fs_generation.get()
+    }
+
+    /// Whether metadata blocks have checksums.
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.sb.has_incompat(feature::META_ECC)
+    }
+
+    /// A block, whatever is in it.
+    pub(crate) fn read(&self, block: u64) -> Result<Block, Refused> {
+        self.blocks.read(self.source, block)
+    }
+
+    /// Blocks in a run, whatever is in them.
+    pub(crate) fn read_run(&self, first: u64, count: usize) -> Result<Vec<u8>, Refused> {
+        self.blocks.read_run(self.source, first, count)
+    }
+
+    /// A block whose checksum at `offset` is right, or was after one bit was corrected.
+    pub(crate) fn checked(&self, block: Block, offset: usize) -> Result<Block, Refused> {
+        if !self.has_checksums() {
+            return Ok(block);
+        }
+        let mut bytes = block.to_vec();
+        match check::validate(&mut bytes, offset) {
+            Ok(Judged::Sound) => Ok(block),
+            Ok(Judged::Corrected) => Ok(bytes.into()),
+            _ => Err(Refused::Checksum),
+        }
+    }
+
+    fn in_range(&self, block: u64) -> Result<(), Refused> {
+        if self.out_of_range(block) {
+            return Err(Refused::Range);
+        }
+        Ok(())
+    }
+
+    fn structure(&self, block: u64, offset: usize, signature: [u8; 8]) -> Result<Block, Refused> {
+        let bytes = self.checked(self.read(block)?, offset)?;
+        if signed(&bytes, signature) {
+            Ok(bytes)
+        } else {
+            Err(Refused::Magic)
+        }
+    }
+
+    /// An inode. A correctable bit is not corrected: libocfs2 copies the block before it corrects it.
+    pub(crate) fn inode(&self, block: u64) -> Result<Block, Refused> {
+        self.in_range(block)?;
+        let bytes = self.read(block)?;
+        if !signed(&bytes, dinode::SIGNATURE) {
+            return Err(Refused::Magic);
+        }
+        self.checked(Block::clone(&bytes), dinode::CHECK)?;
+        Ok(bytes)
+    }
+
+    /// A group descriptor.
+    pub(crate) fn group(&self, block: u64) -> Result<Block, Refused> {
+        self.in_range(block)?;
+        self.structure(block, 0x30, chain::SIGNATURE)
+    }
+
+    /// An extent block.
+    pub(crate) fn extent_block(&self, block: u64) -> Result<Block, Refused> {
+        self.in_range(block)?;
+        self.structure(block, 0x08, extent::SIGNATURE)
+    }
+
+    /// The root of a directory index.
+    pub(crate) fn index_root(&self, block: u64) -> Result<Block, Refused> {
+        self.index_block(block, index::ROOT_SIGNATURE)
+    }
+
+    /// A leaf of a directory index.
+    pub(crate) fn index_leaf(&self, block: u64) -> Result<Block, Refused> {
+        self.index_block(block, index::LEAF_SIGNATURE)
+    }
+
+    fn index_block(&self, block: u64, signature: [u8; 8]) -> Result<Block, Refused> {
+        self.structure(block, 0x08, signature)
+            .map_err(|refused| match refused {
+                Refused::Magic => Refused::Corrupt,
+                other => other,
+            })
+    }
+
+    /// A block of reference counts.
+    pub(crate) fn refcount_block(&self, block: u64) -> Result<Block, Refused> {
+        self.in_range(block)?;
+        self.structure(block, 0x20, refcount::SIGNATURE)
+    }
+
+    /// A block of extended attributes.
+    pub(crate) fn xattr_block(&self, block: u64) -> Result<Block, Refused> {
+        self.in_range(block)?;
+        self.structure(block, 0x18, xattr::SIGNATURE)
+    }
+
+    /// A bucket of extended attributes.
+    pub(crate) fn xattr_bucket(&self, block: u64) -> Result<Block, Refused> {
+        let count = xattr::BUCKET / self.block_size();
+        self.checked(self.read_run(block, count)?.into(), 0x08)
+    }
+
+    /// Whether blocks of this directory have a trailer.
+    pub(crate) fn has_trailer(&self, inode: &Dinode) -> bool {
+        let inline = self.sb.has_incompat(feature::INLINE_DATA)
+            && inode.has_dynamic(dinode::dynamic::INLINE_DATA);
+        !inline && (self.has_index(inode) || self.has_checksums())
+    }
+
+    /// Whether this directory has an index, on a volume that knows indexes.
+    pub(crate) fn has_index(&self, inode: &Dinode) -> bool {
+        self.sb.has_incompat(feature::INDEXED_DIRS)
+            && inode.has_dynamic(dinode::dynamic::INDEXED_DIR)
+    }
+
+    /// Number of slots.
+    pub(crate) fn slots(&self) -> u16 {
+        self.sb.s_max_slots.get()
+    }
+}
+
+/// Whether a block begins with a signature. Its last byte, a NUL, is not compared.
+pub(crate) fn signed(bytes: &[u8], signature: [u8; 8]) -> bool {
+    bytes.starts_with(&signature[..7])
+}
+
+/// The value of a fixed structure; all zeros where the bytes end before it does.
+pub(crate) fn value<T: Copy + FromZeros, E>(read: Result<&T, E>) -> T {
+    read.map_or_else(|_| T::new_zeroed(), |value| *value)
+}
+
+/// The head of an inode.
+pub(crate) fn head(inode: &[u8]) -> Dinode {
+    value(Dinode::read(inode))
+}
+
+/// The bytes from `at` on; none past the end.
+pub(crate) fn from(bytes: &[u8], at: usize) -> &[u8] {
+    bytes.get(at..).unwrap_or_default()
+}

@@ -1,0 +1,133 @@
+//! The same exit and the same codes as fsck.ocfs2 -fn.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use blockio::Ram;
+use check::frame::verdict::Exit;
+use check::report::{Judge, Report};
+use check::{Checker as _, Options, Silent, ocfs2};
+use testkit::fsck_ocfs2::{self, Ended};
+
+use super::damage::{self, Patch};
+use super::population::populated;
+use super::volume::{Image, Made};
+
+const BASES: [Made; 4] = [
+    Made {
+        block: 4096,
+        cluster: 4096,
+        options: &[],
+    },
+    Made {
+        block: 1024,
+        cluster: 4096,
+        options: &["--fs-features=metaecc"],
+    },
+    Made {
+        block: 512,
+        cluster: 4096,
+        options: &["--fs-feature-level=max-compat"],
+    },
+    Made {
+        block: 2048,
+        cluster: 16384,
+        options: &["--fs-features=noindexed-dirs"],
+    },
+];
+
+fn report(image: &Image) -> Report {
+    let source = Ram::new(&image.bytes);
+    ocfs2::Checker
+        .check(&source, &Options::default(), &Silent)
+        .unwrap()
+}
+
+/// How they differ; none where they do not. The image is written to `folder`.
+fn difference(image: &Image, folder: &Path) -> Option<String> {
+    let path = folder.join("image");
+    std::fs::write(&path, &image.bytes).unwrap();
+    let reference = fsck_ocfs2::run(&path).expect("mkfs.ocfs2 is there and fsck.ocfs2 is not");
+    let report = report(image);
+    let own = report.reference_run.unwrap();
+    let ended = match own.exit {
+        Exit::Complete => Ended::Code(0),
+        Exit::Code(code) => Ended::Code(code.into()),
+        Exit::Endless => Ended::Endless,
+    };
+    let codes: BTreeMap<String, u64> = own
+        .codes
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), *count))
+        .collect();
+    let same = ended == reference.ended && codes == reference.codes;
+    (!same).then(|| {
+        format!(
+            "ours {ended:?} {codes:?} at {:?}; fsck.ocfs2 {:?} {:?}",
+            own.ends_at, reference.ended, reference.codes
+        )
+    })
+}
+
+/// Judges damaged volumes by both. `FSLAB_OCFS2_KEEP` names a folder in which those that differ are kept.
+fn judge(image: &Image, patches: Vec<Patch>) {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = std::env::var_os("FSLAB_OCFS2_KEEP");
+    let total = patches.len();
+    let mut differ = Vec::new();
+    for patch in patches {
+        let damaged = patch.applied(image);
+        if let Some(how) = difference(&damaged, folder.path()) {
+            if let Some(keep) = &keep {
+                let path = Path::new(keep).join(patch.name.replace(['/', ' ', ':'], "_"));
+                std::fs::write(path, &damaged.bytes).unwrap();
+            }
+            differ.push(format!("{}: {how}", patch.name));
+        }
+    }
+    assert!(
+        differ.is_empty(),
+        "{} of {total} differ:\n{}",
+        differ.len(),
+        differ.join("\n")
+    );
+}
+
+#[test]
+fn sound_volumes_are_sound_to_both() {
+    let folder = tempfile::tempdir().unwrap();
+    for made in BASES {
+        let Some(image) = populated(made) else { return };
+        if let Some(how) = difference(&image, folder.path()) {
+            panic!("{made:?}: {how}");
+        }
+        let report = report(&image);
+        let faults: Vec<_> = report.faults().collect();
+        assert!(
+            report.verdict(Judge::Strict).is_clean(),
+            "{made:?}: {faults:#?}"
+        );
+    }
+}
+
+/// Dozens of fields in each base. `FSLAB_OCFS2_CASES` asks for another number.
+#[test]
+fn damaged_fields_have_the_codes_of_the_reference() {
+    let count = std::env::var("FSLAB_OCFS2_CASES").map_or(24, |count| count.parse().unwrap());
+    for (number, made) in BASES.into_iter().enumerate() {
+        let Some(image) = populated(made) else { return };
+        judge(
+            &image,
+            damage::sample(damage::fields(&image), count, number * 7),
+        );
+    }
+}
+
+#[test]
+fn random_bytes_have_the_codes_of_the_reference() {
+    let count = std::env::var("FSLAB_OCFS2_CASES").map_or(12, |count| count.parse().unwrap());
+    for (number, made) in BASES.into_iter().enumerate() {
+        let Some(image) = populated(made) else { return };
+        judge(&image, damage::random(&image, 42 + number as u64, count));
+    }
+}

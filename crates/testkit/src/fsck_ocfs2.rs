@@ -1,0 +1,95 @@
+//! fsck.ocfs2 as a reference, with limits of time and memory: some images make it run for ever, others fill its memory.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Time limit, seconds.
+const TIME_LIMIT: &str = "20";
+/// Limit of the address space, KiB.
+const MEMORY_LIMIT: &str = "4000000";
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code; 128 and the signal's number where a signal killed it.
+    Code(i32),
+    /// Killed at the time limit.
+    Endless,
+}
+
+/// What a run of fsck.ocfs2 gave.
+#[derive(Debug)]
+pub struct Run {
+    /// How it ended.
+    pub ended: Ended,
+    /// Codes that it printed, and how often.
+    pub codes: BTreeMap<String, u64>,
+    /// All that it printed.
+    pub text: String,
+}
+
+/// `fsck.ocfs2 -fn`. None where it is not installed.
+///
+/// # Panics
+/// There is no shell.
+pub fn run(image: &Path) -> Option<Run> {
+    let script = format!(
+        "ulimit -c 0; ulimit -v {MEMORY_LIMIT}; exec timeout -s KILL {TIME_LIMIT} fsck.ocfs2 -fn \"$1\""
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script, "sh"])
+        .arg(image)
+        .env("LC_ALL", "C")
+        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+        .stdin(Stdio::null())
+        .output()
+        .expect("these tests need a shell");
+    let text = [output.stdout, b"\n".to_vec(), output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let status = output.status;
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    let ended = match code {
+        Some(127) if text.contains("No such file") => return None,
+        Some(124 | 137) | None => Ended::Endless,
+        Some(code) => Ended::Code(code),
+    };
+    let mut codes = BTreeMap::new();
+    for line in text.lines() {
+        if let Some(code) = code_of(line) {
+            *codes.entry(code.to_owned()).or_default() += 1;
+        }
+    }
+    Some(Run { ended, codes, text })
+}
+
+/// The code at the start of a line. A line without an end may come before it.
+fn code_of(line: &str) -> Option<&str> {
+    let start = line.find('[')?;
+    let rest = &line[start + 1..];
+    let code = &rest[..rest.find(']')?];
+    let is_code = code.len() > 3
+        && code
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    (is_code && (start == 0 || line[..start].ends_with('.'))).then_some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::code_of;
+
+    #[test]
+    fn codes_are_at_the_start_of_lines() {
+        assert_eq!(code_of("[EB_GEN] An extent block"), Some("EB_GEN"));
+        assert_eq!(
+            code_of("Ignoring this block.[DX_TREE_MISSING] Dir"),
+            Some("DX_TREE_MISSING")
+        );
+        assert_eq!(code_of("a name [EB_GEN] in it"), None);
+        assert_eq!(code_of("[] none"), None);
+    }
+}
