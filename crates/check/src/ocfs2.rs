@@ -34,6 +34,7 @@ mod pass2;
 mod pass3;
 mod pass4;
 mod pass5;
+mod refused;
 mod run;
 mod state;
 mod tree;

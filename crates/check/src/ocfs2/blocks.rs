@@ -1,4 +1,4 @@
-//! Blocks read one at a time: a bounded cache, and what can be wrong with a block before any of its fields is judged.
+//! Blocks read one at a time, through a bounded cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,49 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use blockio::BlockSource;
 
 use super::packed::Packed;
+use super::refused::Refused;
 
 /// Bytes of blocks that are kept.
 pub(crate) const CACHED: usize = 32 << 20;
 
 /// One block, or several that were read together.
 pub(crate) type Block = Arc<[u8]>;
-
-/// Why a structure cannot be used, as libocfs2 distinguishes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The block number is outside the volume.
-    Range,
-    /// The block cannot be read.
-    Read,
-    /// The checksum is wrong.
-    Checksum,
-    /// The signature is wrong.
-    Magic,
-    /// A field makes the structure useless.
-    Corrupt,
-    /// A name is not there.
-    NotFound,
-    /// The block is not in o2image's packed file: nothing is known of it.
-    Absent,
-    /// libocfs2 wants to correct the structure on the way, and the volume is read-only.
-    Write,
-}
-
-impl Refused {
-    /// Why, in words.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Refused::Range => "its block number is outside the volume",
-            Refused::Read => "it cannot be read",
-            Refused::Checksum => "its checksum is wrong",
-            Refused::Magic => "its signature is wrong",
-            Refused::Corrupt => "its fields contradict each other",
-            Refused::NotFound => "there is no such name",
-            Refused::Absent => "it is not in the o2image file",
-            Refused::Write => "fsck.ocfs2 wants to correct it although the volume is read-only",
-        }
-    }
-}
 
 /// A cache of single blocks. When it is full it begins anew: what is read twice is read twice within a short time.
 pub(crate) struct Blocks {

@@ -1,15 +1,19 @@
 //! Names looked up as libocfs2 does: through the index where the directory has one, else entry by entry.
 
 use ondisk::ocfs2::chain;
-use ondisk::ocfs2::dinode::{INLINE_DATA, InlineHead, dynamic};
+use ondisk::ocfs2::dinode::{INLINE_DATA, dynamic};
 use ondisk::ocfs2::directory::{self, Entry, Trailer};
 use ondisk::ocfs2::hash::{self, NameHash, Sign};
 use ondisk::ocfs2::index::{self, DxHead, DxList, LEAF_LIST, ROOT_LIST};
 use ondisk::ocfs2::{Dinode, DxRoot, feature};
 
-use super::blocks::{Block, Refused};
+use super::blocks::Block;
+use super::refused::Refused;
 use super::tree::{self, Next};
 use super::volume::{Volume, from, head, value};
+
+/// What libocfs2 takes for the size of an entry's head where it only walks over entries; it is 4 bytes larger.
+const LEAST: usize = 8;
 
 /// The inode that a name in a directory leads to.
 ///
@@ -54,10 +58,8 @@ pub(crate) fn entries(
         return Err(Refused::Corrupt);
     }
     if volume.sb.has_incompat(feature::INLINE_DATA) && dinode.has_dynamic(dynamic::INLINE_DATA) {
-        let room: InlineHead = value(InlineHead::read(from(&inode, INLINE_DATA - 8)));
-        let end = (INLINE_DATA + usize::from(room.id_count.get())).min(inode.len());
-        return block_entries(volume, &dinode, &inode[INLINE_DATA.min(end)..end], visit)
-            .map(|_| ());
+        // libocfs2 walks to the end of the block, whatever id_count is.
+        return block_entries(volume, &dinode, from(&inode, INLINE_DATA), visit).map(|_| ());
     }
     let size = dinode.i_size.get();
     let mut failed = None;
@@ -70,8 +72,10 @@ pub(crate) fn entries(
                 break;
             }
             let number = record.e_blkno.get().wrapping_add(at);
-            let next = read(volume, &dinode, number)
-                .and_then(|block| block_entries(volume, &dinode, &block, visit));
+            let next = read(volume, &dinode, number).and_then(|block| {
+                lengths(volume, &dinode, &block)?;
+                block_entries(volume, &dinode, &block, visit)
+            });
             match next {
                 Ok(Next::Continue) => {}
                 Ok(Next::Stop) => return Next::Stop,
@@ -103,6 +107,30 @@ pub(crate) fn read(volume: &Volume<'_>, directory: &Dinode, number: u64) -> Resu
     Ok(block)
 }
 
+/// Judges the lengths of all entries of a block, which libocfs2 does before it shows any of them.
+fn lengths(volume: &Volume<'_>, directory: &Dinode, block: &[u8]) -> Result<(), Refused> {
+    let end = if volume.has_trailer(directory) {
+        Trailer::offset(block.len())
+    } else {
+        block.len()
+    };
+    let mut offset = 0;
+    while offset + Entry::SIZE < end {
+        let Some((entry, _)) = directory::entry_at(block, offset) else {
+            return Err(Refused::Corrupt);
+        };
+        let length = usize::from(entry.rec_len.get());
+        if length < Entry::SIZE
+            || !length.is_multiple_of(4)
+            || Entry::SIZE + usize::from(entry.name_len) > length
+        {
+            return Err(Refused::Corrupt);
+        }
+        offset += length;
+    }
+    Ok(())
+}
+
 fn block_entries(
     volume: &Volume<'_>,
     directory: &Dinode,
@@ -118,10 +146,10 @@ fn block_entries(
             return Err(Refused::Corrupt);
         };
         let length = usize::from(entry.rec_len.get());
-        if length < Entry::SIZE
+        if length < LEAST
             || !length.is_multiple_of(4)
             || length > bytes.len() - offset
-            || Entry::SIZE + usize::from(entry.name_len) > length
+            || LEAST + usize::from(entry.name_len) > length
         {
             return Err(Refused::Corrupt);
         }

@@ -159,7 +159,7 @@ pub(crate) fn check(volume: &Volume<'_>, log: &mut Log) {
 
 /// Whether a slot's journal has something to replay.
 fn journal(volume: &Volume<'_>, slot: u16) -> Result<bool, &'static str> {
-    let words = |refused: super::blocks::Refused| refused.words();
+    let words = |refused: super::refused::Refused| refused.words();
     let number = lookup::system(volume, &system::slot_file("journal", slot)).map_err(words)?;
     let inode = volume.inode(number).map_err(words)?;
     if head(&inode).journal_flags() & 1 == 0 {

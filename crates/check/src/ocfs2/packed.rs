@@ -4,7 +4,7 @@ use blockio::BlockSource;
 use ondisk::bytes::le64;
 use ondisk::ocfs2::image::{BITMAP_BLOCK, ImageHeader};
 
-use super::blocks::Refused;
+use super::refused::Refused;
 
 /// Words of the bitmap between two counts.
 const STRIDE: usize = 64;
@@ -101,8 +101,8 @@ impl Packed {
     ) -> Result<(), Refused> {
         let size = self.size as usize;
         let single = bytes.len() <= size;
-        for (block, part) in (first..).zip(bytes.chunks_mut(size)) {
-            match self.place(block) {
+        for (at, part) in (0_u64..).zip(bytes.chunks_mut(size)) {
+            match self.place(first.saturating_add(at)) {
                 Some(at) => source.read_at(part, at).map_err(|_| Refused::Read)?,
                 None if single => return Err(Refused::Absent),
                 None => part.fill(0),

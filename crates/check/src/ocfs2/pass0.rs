@@ -13,12 +13,13 @@ mod prefill;
 use ondisk::ocfs2::dinode::flag;
 use ondisk::ocfs2::system;
 
-use super::blocks::{Block, Refused};
+use super::blocks::Block;
 use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{ALLOC_NOT_USABLE, GROUP_CORRUPT, SYSTEM_FILE_UNUSABLE};
 use super::inode_map::{InodeMap, Slots};
 use super::lookup;
+use super::refused::Refused;
 use super::state::{Allocator, State};
 use super::volume::{Volume, head, signed};
 use crate::frame::finding::Finding;

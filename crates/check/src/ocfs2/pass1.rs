@@ -38,7 +38,7 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
     let counted = refcount::check(volume, state, log);
     bitmap::compare(volume, state, log);
     if let Err(end) = counted {
-        log.end(end.exit, end.finding);
+        log.end(end.exit, *end.finding);
     }
     Ok(())
 }
@@ -46,14 +46,14 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
 /// What ends the reference, where the end comes later than what causes it.
 pub(crate) struct End {
     exit: Exit,
-    finding: Finding,
+    finding: Box<Finding>,
 }
 
 impl End {
     fn failed(finding: Finding) -> End {
         End {
             exit: Exit::FAILED,
-            finding,
+            finding: Box::new(finding),
         }
     }
 

@@ -8,7 +8,6 @@ use ondisk::ocfs2::xattr::{
 };
 use ondisk::ocfs2::{ChainList, Dinode, GroupDescriptor, XattrHeader, dinode, feature};
 
-use super::blocks::Refused;
 use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
@@ -16,6 +15,7 @@ use super::fsck_ocfs2::problems::{
     DUP_CLUSTERS_DELETE, DUP_CLUSTERS_SYSFILE_CLONE, OWNERS_UNREADABLE,
 };
 use super::pass1::scan;
+use super::refused::Refused;
 use super::state::State;
 use super::tree::{self, Next};
 use super::volume::{Volume, from, head, signed, value};

@@ -2,7 +2,6 @@
 
 use ondisk::ocfs2::system;
 
-use super::blocks::Refused;
 use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
@@ -10,6 +9,7 @@ use super::fsck_ocfs2::problems::{
     ORPHANS_PRESENT, ORPHANS_UNREADABLE,
 };
 use super::lookup;
+use super::refused::Refused;
 use super::state::State;
 use super::tree::Next;
 use super::volume::{Volume, head};

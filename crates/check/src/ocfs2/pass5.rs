@@ -9,7 +9,7 @@ use ondisk::ocfs2::quota::{
     VERSION, entries_per_block,
 };
 
-use super::blocks::{Block, Refused};
+use super::blocks::Block;
 use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
@@ -17,6 +17,7 @@ use super::fsck_ocfs2::problems::{
     QUOTA_UNREADABLE,
 };
 use super::lookup;
+use super::refused::Refused;
 use super::tree::{self, Next};
 use super::volume::{Volume, from, head, value};
 use crate::frame::finding::Finding;
@@ -133,7 +134,7 @@ impl Quota<'_, '_> {
         let info: QuotaInfo = value(QuotaInfo::read(from(&bytes, QuotaHeader::SIZE)));
         let reference = |block: u32| block == 0 || self.is_block(block);
         let right = header.dqh_magic.get() == magic
-            && header.dqh_version.get() <= VERSION
+            && header.dqh_version.get() == VERSION
             && u64::from(info.dqi_blocks.get()) == self.blocks
             && reference(info.dqi_free_blk.get())
             && reference(info.dqi_free_entry.get());

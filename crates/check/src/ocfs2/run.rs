@@ -105,102 +105,46 @@ fn passes<'a, S: BlockSource>(
     fits(volume, maps)?;
     let mut state = State::new(volume);
     let (log, state) = (&mut log, &mut state);
-    meter.run(
-        &PASSES[1],
-        || {
-            log.enter(&PASSES[1]);
-            Ok(pass0::clusters(volume, state, log))
-        },
-        |groups| *groups,
-    )?;
-    meter.run(
-        &PASSES[2],
-        || {
-            log.enter(&PASSES[2]);
-            Ok(pass0::inodes(volume, state, log))
-        },
-        |groups| *groups,
-    )?;
-    meter.run(
-        &PASSES[3],
-        || {
-            log.enter(&PASSES[3]);
-            Ok(pass0::extents(volume, state, log))
-        },
-        |groups| *groups,
-    )?;
+    step(meter, 1, log, |log| Ok(pass0::clusters(volume, state, log)))?;
+    step(meter, 2, log, |log| Ok(pass0::inodes(volume, state, log)))?;
+    step(meter, 3, log, |log| Ok(pass0::extents(volume, state, log)))?;
     let estimate = estimate(volume, state, maps);
     fits(volume, estimate.total())?;
     observer.message(&format!(
         "memory: at most {} MiB",
         estimate.total().div_ceil(1 << 20)
     ));
-    meter.run(
-        &PASSES[4],
-        || {
-            log.enter(&PASSES[4]);
-            pass1::run(volume, state, log)
-        },
-        |()| 0,
-    )?;
+    step(meter, 4, log, |log| {
+        pass1::run(volume, state, log)?;
+        Ok(state.counts.files.inodes)
+    })?;
     if !state.shared.is_empty() {
-        let shared = state.shared.len() as u64;
-        meter.run(
-            &PASSES[5],
-            || {
-                log.enter(&PASSES[5]);
-                pass1b::run(volume, state, log)
-            },
-            |()| shared,
-        )?;
+        step(meter, 5, log, |log| {
+            pass1b::run(volume, state, log)?;
+            Ok(state.shared.len() as u64)
+        })?;
     }
-    let blocks = state.directory_blocks.len() as u64;
-    let directories = state.directories.len() as u64;
-    meter.run(
-        &PASSES[6],
-        || {
-            log.enter(&PASSES[6]);
-            pass2::run(volume, state, log)
-        },
-        |()| blocks,
-    )?;
-    meter.run(
-        &PASSES[7],
-        || {
-            log.enter(&PASSES[7]);
-            pass3::run(volume, state, log);
-            Ok(())
-        },
-        |()| directories,
-    )?;
-    meter.run(
-        &PASSES[8],
-        || {
-            log.enter(&PASSES[8]);
-            pass4::orphans(volume, log);
-            Ok(())
-        },
-        |()| volume.slots().into(),
-    )?;
-    meter.run(
-        &PASSES[9],
-        || {
-            log.enter(&PASSES[9]);
-            pass4::links(volume, state, log);
-            Ok(())
-        },
-        |()| 0,
-    )?;
+    step(meter, 6, log, |log| {
+        pass2::run(volume, state, log)?;
+        Ok(state.directory_blocks.len() as u64)
+    })?;
+    step(meter, 7, log, |log| {
+        pass3::run(volume, state, log);
+        Ok(state.directories.len() as u64)
+    })?;
+    step(meter, 8, log, |log| {
+        pass4::orphans(volume, log);
+        Ok(volume.slots().into())
+    })?;
+    step(meter, 9, log, |log| {
+        pass4::links(volume, state, log);
+        Ok(state.counts.files.inodes)
+    })?;
     if pass5::applies(volume) {
-        meter.run(
-            &PASSES[10],
-            || {
-                log.enter(&PASSES[10]);
-                pass5::run(volume, log);
-                Ok(())
-            },
-            |()| 0,
-        )?;
+        step(meter, 10, log, |log| {
+            pass5::run(volume, log);
+            Ok(0)
+        })?;
     }
     if state.unjudged > 0 {
         observer.message(&format!(
@@ -217,6 +161,18 @@ fn passes<'a, S: BlockSource>(
         inventory: Some(inventory(volume, state)),
         packed: volume.blocks.is_packed(),
     })
+}
+
+/// Runs the pass with that number. It gives the number of objects that it judged.
+fn step<S: BlockSource>(
+    meter: &mut Meter<'_, S>,
+    number: usize,
+    log: &mut Log,
+    run: impl FnOnce(&mut Log) -> Result<u64, Failure>,
+) -> Result<(), Failure> {
+    let pass = &PASSES[number];
+    log.enter(pass);
+    meter.run(pass, || run(log), |objects| *objects).map(|_| ())
 }
 
 fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use ondisk::ocfs2::dinode::{BODY, dynamic, flag};
 use ondisk::ocfs2::extent::{BLOCK_LIST, ExtentHead};
 use ondisk::ocfs2::{ExtentBlock, ExtentList, ExtentRecord};
 
-use super::blocks::Refused;
+use super::refused::Refused;
 use super::volume::{Volume, from, head, value};
 
 /// Levels that are followed; deeper trees are damage, as no volume needs more than five.
@@ -50,7 +50,7 @@ pub(crate) fn extents(
         last_leaf: 0,
         last_cpos: 0,
     };
-    if walk.list(from(inode, BODY), None)? == Next::Stop {
+    if walk.list(from(inode, BODY), None, 0)? == Next::Stop {
         return Ok(());
     }
     if dinode.i_last_eb_blk.get() != walk.last_leaf {
@@ -75,7 +75,7 @@ pub(crate) fn list(
         last_leaf: 0,
         last_cpos: 0,
     };
-    if walk.list(bytes, None)? == Next::Stop {
+    if walk.list(bytes, None, 0)? == Next::Stop {
         return Ok(());
     }
     if last_leaf != walk.last_leaf {
@@ -85,13 +85,13 @@ pub(crate) fn list(
 }
 
 impl Walk<'_, '_> {
-    /// A list; `depth` is what its parent expects, none for a root.
-    fn list(&mut self, bytes: &[u8], depth: Option<u16>) -> Result<Next, Refused> {
+    /// A list; `depth` is what its parent expects, none for a root, and `level` the number of blocks above it.
+    fn list(&mut self, bytes: &[u8], depth: Option<u16>, level: u16) -> Result<Next, Refused> {
         let Ok(list) = ExtentList::read(bytes) else {
             return Ok(Next::Continue);
         };
         let own = list.head().l_tree_depth.get();
-        if depth.is_some_and(|depth| depth != own) || own > LEVELS {
+        if depth.is_some_and(|depth| depth != own) || level > LEVELS {
             return Err(Refused::Corrupt);
         }
         for (at, record) in list.used().enumerate() {
@@ -104,7 +104,7 @@ impl Walk<'_, '_> {
                 }
                 continue;
             }
-            if self.below(record, own - 1)? == Next::Stop {
+            if self.below(record, own - 1, level + 1)? == Next::Stop {
                 return Ok(Next::Stop);
             }
             if record.int_clusters() != 0 && record.e_cpos.get() >= self.last_cpos {
@@ -117,7 +117,7 @@ impl Walk<'_, '_> {
         Ok(Next::Continue)
     }
 
-    fn below(&mut self, record: &ExtentRecord, depth: u16) -> Result<Next, Refused> {
+    fn below(&mut self, record: &ExtentRecord, depth: u16, level: u16) -> Result<Next, Refused> {
         let number = record.e_blkno.get();
         if number == 0 {
             return Ok(Next::Continue);
@@ -128,7 +128,7 @@ impl Walk<'_, '_> {
         if list.l_next_free_rec.get() > list.l_count.get() || eb.h_blkno.get() != number {
             return Err(Refused::Corrupt);
         }
-        self.list(from(&block, BLOCK_LIST), Some(depth))
+        self.list(from(&block, BLOCK_LIST), Some(depth), level)
     }
 }
 

@@ -8,7 +8,8 @@ use ondisk::ocfs2::{
 };
 use zerocopy::FromZeros;
 
-use super::blocks::{Block, Blocks, Refused};
+use super::blocks::{Block, Blocks};
+use super::refused::Refused;
 use crate::frame::memory::Guard;
 use crate::frame::options::Options;
 use progress::Progress;
@@ -42,9 +43,9 @@ impl Volume<'_> {
         self.layout.clusters
     }
 
-    /// The cluster of a block, in the 32 bits that fsck.ocfs2 has for it.
+    /// The cluster of a block, in the 32 bits that fsck.ocfs2 has for it: the largest number for all that do not fit.
     pub(crate) fn cluster_of(&self, block: u64) -> u32 {
-        self.layout.cluster_of(block) as u32
+        u32::try_from(self.layout.cluster_of(block)).unwrap_or(u32::MAX)
     }
 
     /// Whether fsck.ocfs2 takes the number for one outside the volume. The number after the last block passes.

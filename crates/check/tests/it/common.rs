@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use blockio::Ram;
 use check::ext4::{self, Reference};
@@ -175,4 +176,10 @@ pub(crate) fn raised(report: &Report) -> Vec<u32> {
     let mut codes = codes::raised(report);
     codes.sort_unstable();
     codes
+}
+
+/// Held by the test that counts what the process allocates, and by tests that allocate a lot.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static MEMORY: Mutex<()> = Mutex::new(());
+    MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }

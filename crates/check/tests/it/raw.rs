@@ -59,6 +59,7 @@ const BROKE: [(&str, &str); 2] = [
 /// One test: what is allocated is counted for the whole process.
 #[test]
 fn any_bytes_are_checked_to_the_end_within_bounds() {
+    let _alone = crate::common::alone();
     let bases = bases::all();
     let runs = std::env::var("FSLAB_RAW_IMAGES").map_or(1500, |runs| runs.parse().unwrap());
     let seed = std::env::var("FSLAB_RAW_SEED").map_or(1, |seed| seed.parse().unwrap());

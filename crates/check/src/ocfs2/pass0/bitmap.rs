@@ -7,11 +7,12 @@ use ondisk::ocfs2::{ChainList, GroupDescriptor};
 use super::chain::{self, Places};
 use super::prefill::Descriptors;
 use crate::frame::finding::Finding;
-use crate::ocfs2::blocks::{Block, Refused};
+use crate::ocfs2::blocks::Block;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
     CHAIN_CPG, GROUP_EXPECTED_DESC, GROUP_UNEXPECTED_DESC, SUPERBLOCK_CLUSTERS,
 };
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from, head, value};
 

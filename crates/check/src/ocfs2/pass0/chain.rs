@@ -9,7 +9,7 @@ use ondisk::ocfs2::{ChainList, ChainRecord, GroupDescriptor};
 use super::is_allocator;
 use super::prefill::Descriptors;
 use crate::frame::finding::Finding;
-use crate::ocfs2::blocks::{Block, Refused};
+use crate::ocfs2::blocks::Block;
 use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
@@ -18,6 +18,7 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     CHAIN_NEXT_FREE, CLUSTER_RANGE, GROUP_CHAIN_LONG, GROUP_CHAIN_LOOP, GROUP_CORRUPT,
     GROUP_UNREADABLE,
 };
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from, head, value};
 
@@ -156,6 +157,14 @@ impl Judge<'_, '_, '_> {
             let finding = self.at(Finding::new(&CHAIN_I_SIZE));
             self.log
                 .add(finding.found(dinode.i_size.get()).expected(bytes));
+        }
+        if BODY + ChainHead::SIZE + usize::from(count) * ChainRecord::SIZE > 3 * inode.len() {
+            // fsck.ocfs2 clears the records that are not in use, beyond its three blocks of memory.
+            let finding = self.at(Finding::new(&GROUP_CORRUPT));
+            self.log.end(
+                Exit::ABORT,
+                finding.note("cl_count leads far outside the block"),
+            );
         }
         status
     }

@@ -7,12 +7,12 @@ use ondisk::ocfs2::{ChainList, GroupDescriptor};
 use super::chain::{Chain, Judge};
 use super::discontig;
 use crate::frame::finding::Finding;
-use crate::ocfs2::blocks::Refused;
 use crate::ocfs2::fsck_ocfs2::problems::{
     GROUP_BLKNO, GROUP_CHAIN, GROUP_DUPLICATE, GROUP_FREE_BITS, GROUP_FREE_BITS_LOW, GROUP_GEN,
     GROUP_GEOMETRY, GROUP_PARENT,
 };
 use crate::ocfs2::lookup::zeros;
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::volume::{from, head, value};
 
 impl Judge<'_, '_, '_> {

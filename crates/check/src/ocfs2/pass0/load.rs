@@ -6,7 +6,8 @@ use ondisk::ocfs2::dinode::BODY;
 use ondisk::ocfs2::{ChainList, GroupDescriptor};
 
 use super::prefill::Descriptors;
-use crate::ocfs2::blocks::{Block, Refused};
+use crate::ocfs2::blocks::Block;
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::{Allocator, Group, Region};
 use crate::ocfs2::volume::{Volume, from, value};
 

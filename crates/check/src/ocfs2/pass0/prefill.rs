@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ondisk::ocfs2::dinode::BODY;
 use ondisk::ocfs2::{ChainList, GroupDescriptor};
 
-use crate::ocfs2::blocks::{Block, Refused};
+use crate::ocfs2::blocks::Block;
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::volume::{Volume, from, value};
 
 /// Descriptors by block.

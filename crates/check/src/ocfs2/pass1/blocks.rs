@@ -9,7 +9,6 @@ use super::End;
 use super::extents::{Leaves, Tree};
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
-use crate::ocfs2::blocks::Refused;
 use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
@@ -18,6 +17,7 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     INODE_LAST_EB, INODE_SIZE, INODE_SPARSE_CLUSTERS, INODE_SPARSE_SIZE, INODE_WALK, LINK_BLOCKS,
     LINK_FAST_NULLTERM, LINK_FAST_SIZE, LINK_NULLTERM, LINK_SIZE,
 };
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::State;
 use crate::ocfs2::tree::{self, Next};
 use crate::ocfs2::volume::{Volume, from, value};

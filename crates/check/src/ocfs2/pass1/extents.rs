@@ -7,7 +7,6 @@ use ondisk::ocfs2::{Dinode, ExtentBlock, ExtentList, ExtentRecord, feature};
 use super::refcount_tree;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
-use crate::ocfs2::blocks::Refused;
 use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
@@ -16,6 +15,7 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     EXTENT_LIST_FREE, EXTENT_MARKED_REFCOUNTED, EXTENT_MARKED_UNWRITTEN, EXTENT_ORDER,
     EXTENT_OVERLAP, NO_HOLES,
 };
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from, value};
 

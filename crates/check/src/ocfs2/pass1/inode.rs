@@ -1,6 +1,5 @@
 //! One inode: its fields.
 
-use ondisk::ocfs2::chain::bit;
 use ondisk::ocfs2::dinode::{self, BODY, dynamic, flag};
 use ondisk::ocfs2::extent::ExtentHead;
 use ondisk::ocfs2::{Dinode, check, directory, feature};
@@ -166,11 +165,11 @@ fn body(
     checksum(volume, log, number, inode, bytes);
     refcount_tree::check(volume, state, log, inode);
     if let Err(end) = blocks::check(volume, state, log, inode, bytes) {
-        log.end(end.exit, end.finding);
+        log.end(end.exit, *end.finding);
         return;
     }
     if let Err(end) = xattr::check(volume, state, log, inode, bytes) {
-        log.end(end.exit, end.finding);
+        log.end(end.exit, *end.finding);
     }
 }
 
@@ -236,9 +235,4 @@ fn allocation(
             log.add(finding);
         }
     }
-}
-
-/// Whether a bit of a bitmap that follows `at` is set.
-pub(super) fn bit_at(bytes: &[u8], at: usize, index: usize) -> bool {
-    bit(from(bytes, at), index)
 }

@@ -1,10 +1,10 @@
 //! Windows of the local allocators and truncate logs.
 
+use ondisk::ocfs2::chain::bit;
 use ondisk::ocfs2::dinode::BODY;
 use ondisk::ocfs2::logs::{TruncateHead, local_alloc_room, truncate_room};
 use ondisk::ocfs2::{Dinode, LocalAlloc, TruncateLog, system};
 
-use super::inode::bit_at;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::log::Log;
@@ -129,9 +129,9 @@ pub(super) fn mark_windows(volume: &Volume<'_>, state: &mut State, log: &mut Log
         if first >= volume.clusters() || end < first.into() || end > volume.clusters().into() {
             continue;
         }
-        for bit in 0..total {
-            if !bit_at(&bytes, BODY + LocalAlloc::SIZE, bit as usize) {
-                state.mark(volume, log, first + bit, 1);
+        for at in 0..total {
+            if !bit(from(&bytes, BODY + LocalAlloc::SIZE), at as usize) {
+                state.mark(volume, log, first + at, 1);
             }
         }
     }

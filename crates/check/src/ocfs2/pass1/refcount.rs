@@ -10,12 +10,13 @@ use ondisk::ocfs2::{RefcountBlock, RefcountList, feature};
 use super::End;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
-use crate::ocfs2::blocks::{Block, Refused};
+use crate::ocfs2::blocks::Block;
 use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
     REFCOUNT_COUNT, REFCOUNT_COUNT_INVALID, REFCOUNT_REC_REDUNDANT, REFCOUNT_UNREADABLE,
 };
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::{RefTree, State};
 use crate::ocfs2::tree;
 use crate::ocfs2::volume::{Volume, from, value};
@@ -28,7 +29,6 @@ pub(super) fn check(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Re
     if !volume.sb.has_incompat(feature::REFCOUNT) {
         return Ok(());
     }
-    let mut ended = Ok(());
     for (root, tree) in std::mem::take(&mut state.trees) {
         if !tree.valid {
             if tree.files.iter().any(|file| !file.1.is_empty()) {
@@ -40,12 +40,10 @@ pub(super) fn check(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Re
             }
             continue;
         }
-        let judged = counts(volume, state, log, root, tree);
-        if ended.is_ok() {
-            ended = judged;
-        }
+        // fsck.ocfs2 leaves the other trees after an error: their clusters are then in use and not marked.
+        counts(volume, state, log, root, tree)?;
     }
-    ended
+    Ok(())
 }
 
 /// Clusters that are shared alike, or a gap between records.

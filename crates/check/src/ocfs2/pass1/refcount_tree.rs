@@ -10,13 +10,13 @@ use ondisk::ocfs2::{Dinode, RefcountBlock, RefcountList};
 use super::extents::{Leaves, Tree};
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
-use crate::ocfs2::blocks::Refused;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
     RB_BLKNO, RB_GEN, RB_GEN_FIX, RB_PARENT, REFCOUNT_BLOCK_INVALID, REFCOUNT_CLUSTER_COLLISION,
     REFCOUNT_CLUSTER_RANGE, REFCOUNT_CLUSTERS, REFCOUNT_LIST_COUNT, REFCOUNT_LIST_EMPTY,
     REFCOUNT_LIST_USED, REFCOUNT_ROOT_BLOCK_INVALID,
 };
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::{RefTree, Shared, State};
 use crate::ocfs2::volume::{Volume, from, value};
 

@@ -113,10 +113,13 @@ impl Scan<'_, '_> {
                     Ok(after) => next = after,
                     Err(broken) => return Ok(Err(broken)),
                 }
+                if self.left == 0 {
+                    return Ok(Ok(()));
+                }
                 if self.count > total {
                     return Ok(Err(abort("a chain has more blocks than c_total")));
                 }
-                if self.count == total || self.left == 0 {
+                if self.count == total {
                     break;
                 }
             }
@@ -190,8 +193,8 @@ impl Scan<'_, '_> {
             return Ok(false);
         };
         let most = count.min(self.left as usize);
-        for (number, block) in (first..).zip(bytes.chunks_exact(size)).take(most) {
-            visit(log, number, block);
+        for (at, block) in (0..).zip(bytes.chunks_exact(size)).take(most) {
+            visit(log, first + at, block);
         }
         self.volume.progress.advance((count * size) as u64);
         Ok(true)

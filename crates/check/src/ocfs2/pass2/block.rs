@@ -6,12 +6,12 @@ use ondisk::ocfs2::{Dinode, feature};
 
 use super::{Pass, Place};
 use crate::frame::finding::Finding;
-use crate::ocfs2::blocks::Refused;
 use crate::ocfs2::fsck_ocfs2::problems::{
     BAD_CRC32, DIR_BLOCK_NOT_ALLOCATED, DIR_BLOCK_UNREADABLE, DIRENT_INODE_UNCOVERED,
     DIRENT_LENGTH, DIRENT_LENGTH_ATTRIBUTES, DX_TREE_MISSING, DX_TREE_MISSING_SYSTEM, IV_DX_TREE,
 };
 use crate::ocfs2::lookup::{self, allocated};
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::volume::head;
 
 impl Pass<'_, '_> {

@@ -8,7 +8,6 @@ use ondisk::ocfs2::hash::Sign;
 use super::{NAMES, Pass, Place};
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
-use crate::ocfs2::blocks::Refused;
 use crate::ocfs2::fsck_ocfs2::problems::{
     DIR_NO_PARENT_RECORD, DIR_PARENT_DUP, DIRENT_DOT_EXCESS, DIRENT_DOT_INODE, DIRENT_DOTTY_DUP,
     DIRENT_DUPLICATE, DIRENT_INODE_FREE, DIRENT_INODE_RANGE, DIRENT_INODE_UNCOVERED,
@@ -16,6 +15,7 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     DIRENT_ZERO, DX_LOOKUP_FAILED, DX_LOOKUP_FAILED_SIGN,
 };
 use crate::ocfs2::lookup::{self, allocated};
+use crate::ocfs2::refused::Refused;
 use crate::ocfs2::state::Seen;
 use crate::ocfs2::volume::head;
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use ondisk::ocfs2::chain::{self, BITMAP};
+use ondisk::ocfs2::chain::{self, BITMAP, ChainHead};
 use ondisk::ocfs2::dinode::{self, BODY, dynamic};
 use ondisk::ocfs2::{
     ChainList, ChainRecord, Dinode, GroupDescriptor, Superblock, Volume, check, directory, feature,
 };
+use zerocopy::FromZeros as _;
 
 /// What a volume is made of.
 #[derive(Clone, Copy, Debug)]
@@ -183,8 +184,56 @@ impl Image {
         self.layout.block_of(first + bit as u64)
     }
 
+    /// The first group of an allocator that mkfs.ocfs2 leaves empty on a small volume.
+    fn first_group(&mut self, allocator: u64) {
+        let list = *ChainList::read(&self.block(allocator)[BODY..])
+            .unwrap()
+            .head();
+        let per_group = list.cl_cpg.get();
+        let bits = per_group * list.cl_bpc.get();
+        let block = self.clusters(per_group.into());
+        let size = self.layout.block_size();
+        self.block_mut(block).fill(0);
+        let mut group = GroupDescriptor::new_zeroed();
+        group.bg_signature = chain::SIGNATURE;
+        let room = if self.has(feature::DISCONTIG_BG) {
+            chain::DISCONTIG_BITMAP
+        } else {
+            chain::bitmap_size(size)
+        };
+        group.bg_size = (room as u16).into();
+        group.bg_bits = bits.into();
+        group.bg_free_bits_count = (bits - 1).into();
+        group.bg_generation = self.sb.i_fs_generation;
+        group.bg_parent_dinode = allocator.into();
+        group.bg_blkno = block.into();
+        self.put_structure(block, 0x30, 0, &group);
+        self.put(block, 0x30, BITMAP, &[1]);
+        let record = ChainRecord {
+            c_free: u32::from(bits - 1).into(),
+            c_total: u32::from(bits).into(),
+            c_blkno: block.into(),
+        };
+        let used = ChainHead {
+            cl_next_free_rec: 1.into(),
+            ..list
+        };
+        self.put_structure(allocator, dinode::CHECK, BODY, &used);
+        ChainList::put(&mut self.block_mut(allocator)[BODY..], 0, record).unwrap();
+        let bytes = u64::from(per_group) * self.layout.cluster_size();
+        self.change(allocator, |inode| {
+            inode.set_bitmap(1, bits.into());
+            inode.i_clusters = u32::from(per_group).into();
+            inode.i_size = bytes.into();
+        });
+    }
+
     /// A block of slot 0's extent allocator: its number and its bit.
     pub(crate) fn meta_block(&mut self) -> (u64, u16) {
+        let allocator = self.files["extent_alloc:0000"];
+        if self.chains(allocator).is_empty() {
+            self.first_group(allocator);
+        }
         let (group, bit) = self.take(self.files["extent_alloc:0000"], 1);
         self.block_mut(group + bit as u64).fill(0);
         (group + bit as u64, bit as u16)
