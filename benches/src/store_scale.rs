@@ -54,6 +54,9 @@ pub(crate) fn main(arguments: &Arguments) -> std::process::ExitCode {
     verdict("store_scale", measure(arguments))
 }
 
+/// Asks a store a query and returns what it prints.
+type Ask<'a> = Box<dyn FnMut(&str) -> Result<String> + 'a>;
+
 /// A store that is measured.
 struct Measured {
     name: &'static str,
@@ -113,14 +116,11 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     let mut printer = Printer::default();
     let mut answers = Vec::new();
     for measured in &mut stores {
-        let mut ask: Box<dyn FnMut(&str) -> Result<String>> = match (&server, measured.name) {
-            (Some(server), "PostgreSQL") => {
-                Box::new(|sql| output("psql", &["-X", "-A", "-t", "-c", sql, &server.url]))
-            }
-            _ => {
-                let connection = Connection::open(&path)?;
-                Box::new(move |sql| answer(&connection, sql))
-            }
+        let mut ask: Ask<'_> = if let (Some(server), "PostgreSQL") = (&server, measured.name) {
+            Box::new(|sql| output("psql", &["-X", "-A", "-t", "-c", sql, &server.url]))
+        } else {
+            let connection = Connection::open(&path)?;
+            Box::new(move |sql| answer(&connection, sql))
         };
         let targets = if measured.name == "SQLite" {
             SQLITE

@@ -88,7 +88,7 @@ fn an_older_store_gets_the_steps_that_it_lacks(place: &Place) {
 /// What the first schema kept of a run: its head and one cell, by the statements of that time.
 fn old_copy(old: &mut Store, run: &Path) {
     let log = std::fs::read(run.join(record::folder::EVENTS)).unwrap();
-    let lines = log.iter().filter(|byte| **byte == b'\n').count();
+    let lines = log.split_inclusive(|byte| *byte == b'\n').count();
     let first = log.split(|byte| *byte == b'\n').next().unwrap();
     let id: [u8; 32] = Sha256::digest(first).into();
     let folded = record::Run::load(run).unwrap();
