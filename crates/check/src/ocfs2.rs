@@ -22,6 +22,7 @@
 //! continues after that; what it finds then counts for the strict verdict alone.
 
 mod blocks;
+mod coverage;
 pub mod fsck_ocfs2;
 mod inode_map;
 mod lookup;
