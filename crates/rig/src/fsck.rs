@@ -19,6 +19,7 @@
 
 mod btrfs;
 mod checker;
+mod checkers;
 mod e2fsck;
 mod f2fs;
 mod namespace;
@@ -73,7 +74,7 @@ pub struct Request {
 /// The program that checks a kind of filesystem: `e2fsck`, `xfs_repair`, `btrfs`, `fsck.ocfs2` or
 /// `fsck.f2fs`. `None`: no such kind.
 pub fn program(kind: &str) -> Option<&'static str> {
-    checker::of_kind(kind).ok().map(Checker::program)
+    checkers::of_kind(kind).ok().map(Checker::program)
 }
 
 /// Whether that program is here, without running it.
@@ -81,12 +82,12 @@ pub fn program(kind: &str) -> Option<&'static str> {
 /// # Errors
 /// [`crate::Error::UnknownKind`], [`crate::Error::MissingProgram`].
 pub fn program_present(kind: &str) -> Result<()> {
-    run::locate(checker::of_kind(kind)?, &Environment::host()).map(|_| ())
+    run::locate(checkers::of_kind(kind)?, &Environment::host()).map(|_| ())
 }
 
 /// The command line, beginning with the program's name; empty for an unknown kind.
 pub fn argv(request: &Request) -> Vec<String> {
-    checker::of_kind(&request.kind).map_or_else(
+    checkers::of_kind(&request.kind).map_or_else(
         |_| Vec::new(),
         |checker| run::command_line(checker, checker.program().into(), request),
     )

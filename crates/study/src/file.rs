@@ -4,6 +4,7 @@
 //! the `check` module), so the published schema cannot say less or more than the program.
 
 mod factors;
+mod levels;
 mod values;
 mod workload;
 

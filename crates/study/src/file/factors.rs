@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value as Json, json};
 
+use super::levels::levels;
 use super::workload::{KINDS, for_each_kind};
 use super::{Memory, Words, parameters};
 use crate::model::{DeviceSpec, Volume};
@@ -121,18 +122,4 @@ fn shared_parameters(generator: &SchemaGenerator, properties: &mut Map<String, J
             }
         }
     }
-}
-
-/// A list of levels for each parameter.
-pub(super) fn levels(parameters: Map<String, Json>) -> Map<String, Json> {
-    let list = |mut parameter: Json| {
-        if let Some(schema) = parameter.as_object_mut() {
-            schema.remove("default");
-        }
-        json!({ "title": "list of levels", "type": "array", "minItems": 1, "items": parameter })
-    };
-    parameters
-        .into_iter()
-        .map(|(name, schema)| (name, list(schema)))
-        .collect()
 }
