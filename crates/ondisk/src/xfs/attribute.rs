@@ -122,9 +122,10 @@ pub fn local_size(name: usize, value: usize) -> usize {
     (3 + name + value).next_multiple_of(4)
 }
 
-/// Bytes of a name whose value is in blocks of its own.
+/// Bytes of a name whose value is in blocks of its own: the name begins at byte 9, but the structure's padding to 12 bytes is counted
+/// (`xfs_attr_leaf_entsize_remote`).
 pub fn remote_size(name: usize) -> usize {
-    (9 + name).next_multiple_of(4)
+    (11 + name).next_multiple_of(4)
 }
 
 /// The name at `at`; none where it does not fit.
