@@ -14,7 +14,7 @@ use crate::table::{Row, Table};
 const COMMITS: usize = 64;
 /// Rate of a bad commit, as a share of a good one's.
 const BAD: f64 = 0.88;
-/// Steps of a search through so many commits.
+/// Steps of a search through this number of commits.
 const STEPS: u32 = 6;
 /// Most runs of a step.
 const MOST: usize = 20;

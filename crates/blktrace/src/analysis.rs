@@ -15,7 +15,9 @@ pub mod window;
 
 use serde::{Deserialize, Serialize};
 
-use crate::btt::{Average, Averages, Interval, LiveSummary, SeekSummary};
+use crate::btt::average::{Average, Averages, Interval};
+use crate::btt::live::LiveSummary;
+use crate::btt::seek::SeekSummary;
 pub(crate) use chain::Chains;
 pub use chain::{ChainSummary, Step, StepSummary};
 pub(crate) use extra::Extra;

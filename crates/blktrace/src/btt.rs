@@ -25,18 +25,18 @@
 //! [`Options::btt`] restores btt's MEDIAN, its guess by majors and its ignoring of cgroup ids, for
 //! comparison.
 
-mod average;
+pub(crate) mod average;
 mod device;
 mod engine;
 mod files;
 mod iostat;
-mod live;
+pub(crate) mod live;
 mod options;
 mod out;
 mod print;
 mod process;
 mod range;
-mod seek;
+pub(crate) mod seek;
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,6 @@ use crate::analysis::{Analysis, DeviceSummary, Losses};
 use crate::error::Error;
 use crate::pipeline;
 use crate::trace::Trace;
-pub(crate) use average::delta;
 pub use average::{Average, Averages, Interval, seconds};
 use engine::Engine;
 pub use files::FileOptions;

@@ -45,6 +45,7 @@ mod mapped;
 mod open;
 mod queue;
 mod ram;
+mod request;
 mod salvage;
 mod slice;
 mod source;

@@ -1,8 +1,7 @@
 //! Many reads in flight: requests that take their buffer along, and completions that bring it back.
 
 use crate::buffer::Buffer;
-use crate::error::{Fault, ReadError};
-use crate::source::BlockSource;
+use crate::error::ReadError;
 
 /// One read to be done.
 #[derive(Debug)]
@@ -41,7 +40,7 @@ impl Completion {
     }
 }
 
-/// Reads in flight, up to a bound. Made by [`BlockSource::queue`], used by one thread.
+/// Reads in flight, up to a bound. Made by [`crate::BlockSource::queue`], used by one thread.
 ///
 /// Requests are started in the order of submission; completions come in any order. Dropping a
 /// queue waits for what is in flight.
@@ -80,36 +79,5 @@ impl Request {
             buffer: self.buffer,
             result,
         }
-    }
-
-    /// Reads it now.
-    pub(crate) fn read<S: BlockSource + ?Sized>(mut self, source: &S) -> Completion {
-        let result = self
-            .make_room(source, self.len, 0)
-            .and_then(|()| source.read_at(self.buffer.as_mut_slice(), self.offset));
-        self.finish(result)
-    }
-
-    /// Gives the buffer room for `span` bytes, of which the request's own begin at `start`.
-    pub(crate) fn make_room<S: BlockSource + ?Sized>(
-        &mut self,
-        source: &S,
-        span: usize,
-        start: usize,
-    ) -> Result<(), ReadError> {
-        let fail = |fault| ReadError {
-            name: source.name().clone(),
-            offset: self.offset,
-            len: self.len as u64,
-            fault,
-        };
-        crate::error::within(source.name(), source.len(), self.offset, self.len as u64)?;
-        if self.buffer.capacity() < span {
-            let align = source.geometry().memory_align as usize;
-            self.buffer = Buffer::new(span, align)
-                .map_err(|e| fail(Fault::Os(e.raw_os_error().unwrap_or(libc::ENOMEM))))?;
-        }
-        self.buffer.set_window(start, self.len);
-        Ok(())
     }
 }

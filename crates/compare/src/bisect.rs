@@ -5,7 +5,7 @@
 //! wrong commit was found.
 //!
 //! The threshold is the middle of the good and the bad runs on logarithms. They have to be four spreads apart, or the search is
-//! refused: a step could not be told. Twelve steps that are each right in 95 of 100 cases are all right in 54. So a step
+//! refused: a step could not be decided. Twelve steps that are each right in 95 of 100 cases are all right in 54. So a step
 //! measures again until its interval, of level 1 - 0.05 / steps, is on one side of the threshold.
 
 use serde::Serialize;

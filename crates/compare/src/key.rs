@@ -6,7 +6,7 @@
 //!
 //! The kernel is not a parameter but a part of the context, so that runs of two kernels can be compared. Where one run has
 //! several kernels, it tells its cells apart, and then the level of the factor counts. Cells of one run that would still be the same
-//! are told apart by their levels.
+//! are distinguished by their levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ pub fn short_id(document: &str) -> String {
     record::id_of_line(document.as_bytes())[..12].to_owned()
 }
 
-/// How strictly cells with the same parameters are told apart.
+/// How strictly cells with the same parameters are distinguished.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Apart {
     #[default]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_of_one_run_are_told_apart() {
+    fn kernels_of_one_run_are_distinguished() {
         let mut run = six_cells();
         let mut old = run.plan.cells[0].clone();
         let mut new = old.clone();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_with_the_same_parameters_are_told_apart_by_their_levels() {
+    fn cells_with_the_same_parameters_are_distinguished_by_their_levels() {
         let mut run = six_cells();
         let one = run.plan.cells[0].clone();
         let mut two = one.clone();

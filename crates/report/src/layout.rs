@@ -171,7 +171,7 @@ fn of_workload(
     open: &[&str],
 ) -> Layout {
     let places = combinations(plan, cells, open);
-    // What all places have in common is said once, above the table.
+    // What all places have in common is printed once, above the table.
     let first = places.first().cloned().unwrap_or_default();
     let shared = first.into_iter();
     let shared = shared.filter(|(f, l)| places.iter().all(|place| place.get(f) == Some(l)));

@@ -123,7 +123,7 @@ fn first(report: &Report<'_>, width: usize) -> String {
     let mut noted = false;
     for table in &tables.main {
         let mut text = table::print(table, width);
-        // What a table's places are is said where the first one is.
+        // A table names its places where the first one is.
         if !noted {
             text = format!("{}\n{text}", places(&tables.main, width));
         }

@@ -20,7 +20,7 @@ use fskind::Kind;
 use probe::superblock::{Fields, Source};
 
 use crate::host::Host;
-use crate::lazy_init::Settled;
+use crate::settled::Settled;
 use crate::{Error, Result, command};
 use progress::{Progress, Silent, Step};
 

@@ -19,6 +19,7 @@
 
 mod btrfs;
 mod checker;
+mod checkers;
 mod e2fsck;
 mod f2fs;
 mod namespace;
@@ -66,12 +67,14 @@ pub struct Request {
     /// From its start to SIGTERM for the whole group; SIGKILL follows two seconds later, for whatever
     /// it has started.
     pub timeout: Duration,
+    /// Bytes of memory that it may lock; none: as many as it likes. fsck.ocfs2 locks its cache, and takes the largest that it can lock.
+    pub locked: Option<u64>,
 }
 
 /// The program that checks a kind of filesystem: `e2fsck`, `xfs_repair`, `btrfs`, `fsck.ocfs2` or
 /// `fsck.f2fs`. `None`: no such kind.
 pub fn program(kind: &str) -> Option<&'static str> {
-    checker::of_kind(kind).ok().map(Checker::program)
+    checkers::of_kind(kind).ok().map(Checker::program)
 }
 
 /// Whether that program is here, without running it.
@@ -79,12 +82,12 @@ pub fn program(kind: &str) -> Option<&'static str> {
 /// # Errors
 /// [`crate::Error::UnknownKind`], [`crate::Error::MissingProgram`].
 pub fn program_present(kind: &str) -> Result<()> {
-    run::locate(checker::of_kind(kind)?, &Environment::host()).map(|_| ())
+    run::locate(checkers::of_kind(kind)?, &Environment::host()).map(|_| ())
 }
 
 /// The command line, beginning with the program's name; empty for an unknown kind.
 pub fn argv(request: &Request) -> Vec<String> {
-    checker::of_kind(&request.kind).map_or_else(
+    checkers::of_kind(&request.kind).map_or_else(
         |_| Vec::new(),
         |checker| run::command_line(checker, checker.program().into(), request),
     )

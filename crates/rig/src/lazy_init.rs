@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use probe::superblock::ext::Superblock;
 
 use crate::filesystem::Mounted;
+use crate::settled::Settled;
 use crate::{Error, Result};
 use progress::{Progress, Step, Unit};
 
@@ -24,31 +25,6 @@ pub const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How often the descriptors are looked at: reading them is cheap, but not free.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// What the wait found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settled {
-    /// Whether the filesystem's own background work is over; true where it has none.
-    pub holds: bool,
-    /// Seconds waited.
-    pub seconds: f64,
-    /// Groups still without zeros at the end.
-    pub groups_left: u64,
-    /// One line of evidence.
-    pub detail: String,
-}
-
-impl Settled {
-    /// For filesystems that do no such work: what never begins is over, so the evidence holds.
-    pub fn nothing_to_wait_for() -> Settled {
-        Settled {
-            holds: true,
-            seconds: 0.0,
-            groups_left: 0,
-            detail: "this filesystem initialises nothing after mkfs".into(),
-        }
-    }
-}
 
 /// Waits until no group lacks INODE_ZEROED, at most `timeout`.
 pub fn wait(mounted: &Mounted<'_>, timeout: Duration, progress: &dyn Progress) -> Result<Settled> {

@@ -38,6 +38,7 @@ pub mod recovery;
 pub mod reference;
 mod resource_limits;
 mod rig;
+pub mod settled;
 mod syscall;
 pub mod undo;
 

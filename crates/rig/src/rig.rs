@@ -3,6 +3,7 @@
 mod approval;
 mod directory;
 mod format;
+mod image;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,11 +25,11 @@ use crate::device::stack::{Bases, Stacked, Stacking, hints};
 use crate::filesystem::{self, Filesystem};
 use crate::gate::{Approved, Gate};
 use crate::host::{self, Host};
-use crate::lazy_init::Settled;
 use crate::limits::{self, Limits};
 use crate::mounted::{MOUNT_FOLDER, Mounted};
 use crate::prepared::{Facts, Prepared, State, Timings};
 use crate::resource_limits::LimitRequest;
+use crate::settled::Settled;
 use crate::undo::{Journal, actions};
 use crate::{Error, Result};
 

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use crate::address::Hash;
+use crate::hash::Hash;
 
 /// A style sheet or a script.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]

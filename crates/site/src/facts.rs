@@ -6,7 +6,7 @@ use record::{Listing, Run, Tags};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::address::Hash;
+use crate::hash::Hash;
 
 /// What lists show of a run. It is kept in the manifest, so that an unchanged log is not read again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //!
 //! A state is a kernel, a commit and a machine. Runs of one state are repetitions of each other, so they are one side.
 
-use crate::address::Hash;
+use crate::hash::Hash;
 use crate::library::{Known, Library};
 
 /// Most comparisons of a study; the newest stay.

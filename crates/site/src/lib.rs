@@ -35,6 +35,7 @@ mod chart;
 mod error;
 mod facts;
 mod groups;
+pub mod hash;
 mod library;
 mod manifest;
 mod pages;

@@ -142,7 +142,7 @@ impl Library {
     }
 
     /// The run of that hash.
-    pub(crate) fn find(&self, hash: &crate::address::Hash) -> Option<&Known> {
+    pub(crate) fn find(&self, hash: &crate::hash::Hash) -> Option<&Known> {
         let is_it = |known: &&Known| known.facts.hash().as_ref() == Some(hash);
         self.runs.iter().find(is_it)
     }

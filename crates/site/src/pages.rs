@@ -10,3 +10,4 @@ pub(crate) mod runs;
 pub(crate) mod series;
 pub(crate) mod studies;
 pub(crate) mod study;
+pub(crate) mod wording;

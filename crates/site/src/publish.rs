@@ -17,10 +17,11 @@ use progress::{Progress, Step, Unit as Counted};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::assets;
 use crate::error::Error;
 use crate::groups::{self, Pair};
+use crate::hash::Hash;
 use crate::library::{Known, Library, Origin, in_parallel};
 use crate::manifest::{self, Made, Manifest};
 use crate::pages;

@@ -7,9 +7,10 @@ use minijinja::{AutoEscape, Environment};
 use report::Linked;
 use serde_json::{Value, json};
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::assets::{self, Kind};
 use crate::error::Error;
+use crate::hash::Hash;
 
 /// What a page may load: the site's own files and nothing else. No inline script or style is run.
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'";

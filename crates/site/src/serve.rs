@@ -1,7 +1,7 @@
 //! A read-only server of the pages.
 //!
 //! It shows what a folder of static pages shows, made when it is asked for, and in addition the progress of runs and their files.
-//! It never writes and has no users, uploads or settings. It listens on the loopback address unless told otherwise, and then
+//! It never writes and has no users, uploads or settings. It listens on the loopback address unless another is named, and then
 //! only with a token. What it does to be safe in a browser and beside other users is in [`guard`] and docs/site.md.
 //!
 //! hyper was chosen: limits of headers and times are its own options, which the frameworks above it hide, and the few

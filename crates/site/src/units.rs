@@ -3,9 +3,10 @@
 use compare::{Side, SideRun};
 use serde::{Deserialize, Serialize};
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
 use crate::groups::{self, Pair};
+use crate::hash::Hash;
 use crate::library::{Known, Library};
 use crate::pages;
 use crate::render::Renderer;

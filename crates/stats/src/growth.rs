@@ -84,6 +84,7 @@ mod data;
 mod line;
 mod power;
 mod profile;
+mod squares;
 
 #[cfg(test)]
 mod tests;
@@ -98,6 +99,7 @@ use crate::interval::Interval;
 use crate::warning::Warning;
 use data::Data;
 use profile::{Profile, Shape};
+use squares::{residuals, squares};
 
 /// Fewest sizes from which a law is read: two parameters pass through any two, and a third tells
 /// whether they bend but not how.
@@ -304,7 +306,7 @@ pub fn grow(points: &[Point], level: f64) -> Result<Growth, Error> {
 
 fn fit(data: &Data, shape: Shape, level: f64) -> Fit {
     let best = shape.best(data);
-    let (squares, _) = profile::squares(&shape, data, best);
+    let (squares, _) = squares(|u| shape.log(best, u), data);
     let noise = Noise::about(&shape, data, best, squares);
     let t = t_quantile_two_sided(level, noise.degrees);
     let cut = squares + noise.variance * t * t;
@@ -379,7 +381,7 @@ struct Noise {
 impl Noise {
     fn about(shape: &Shape, data: &Data, best: f64, squares: f64) -> Noise {
         let (n, sizes) = (data.z.len() as f64, data.sizes.len() as f64);
-        let residuals = profile::residuals(shape, data, best);
+        let residuals = residuals(|u| shape.log(best, u), data);
         let mut within = 0.0;
         for group in &data.groups {
             let of = &residuals[group.clone()];

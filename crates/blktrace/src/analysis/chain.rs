@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::latency::Gauge;
-use crate::btt::{Average, delta};
+use crate::btt::average::{Average, delta};
 use crate::record::{Head, Remapped};
 
 /// Legs that are followed at once; beyond it all are given up.

@@ -8,7 +8,7 @@ use super::scatter::{Point, Sampler};
 use super::sizes::Sizes;
 use super::timeline::Recorder;
 use super::{Analysis, Chains, Depth, Direction, DirectionSummary, Losses};
-use crate::btt::Interval;
+use crate::btt::average::Interval;
 use crate::file::Event;
 use crate::hash::Fast;
 use crate::record::{Category, Head};

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 
 use super::{Direction, IntervalSummary};
-use crate::btt::{Average, Interval};
+use crate::btt::average::{Average, Interval};
 
 /// Significant digits: a histogram of some tens of KiB.
 const DIGITS: u8 = 2;

@@ -268,7 +268,7 @@ fn the_calls_that_took_most_of_a_phase_are_compared_apart_from_its_speed() {
     assert_eq!(p(&found), p(&without));
 }
 
-/// p99 of 20 calls is the longest of them; of 4 calls nothing is said.
+/// p99 of 20 calls is the longest of them; nothing is printed of 4 calls.
 #[test]
 fn few_calls_are_compared_by_their_median_and_very_few_not_at_all() {
     let found = effects(&with_latencies(20), &Options::default());

@@ -75,7 +75,7 @@ impl Volume {
         block >> (self.cluster_bits - self.block_bits)
     }
 
-    /// Clusters that hold so many bytes.
+    /// Clusters that hold this number of bytes.
     pub fn clusters_of(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.cluster_size())
     }

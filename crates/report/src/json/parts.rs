@@ -72,7 +72,7 @@ fn retain(value: &mut Value, keep: impl Fn(&str) -> bool) {
 mod tests {
     use super::*;
 
-    /// A key that no part has would be lost to whoever asks for parts.
+    /// A key that no part has would be missing wherever parts are asked for.
     #[test]
     fn every_key_is_in_a_part() {
         let run = fixtures::example::run();

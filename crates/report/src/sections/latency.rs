@@ -11,7 +11,7 @@ const MEANING: &str = "Of each phase the operation in which most of the time wen
      n trials of each trial's quantiles, and the longest of all trials. A time begins where the \
      operation before it ended";
 
-/// The most cells of one plot: more lines cannot be told apart.
+/// The most cells of one plot: more lines cannot be distinguished.
 const LINES: usize = 6;
 
 /// The section.

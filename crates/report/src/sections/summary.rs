@@ -205,10 +205,10 @@ fn undecided(summary: &Summary) -> Vec<Block<'static>> {
     if open.is_empty() {
         return Vec::new();
     }
-    let told: Vec<usize> = open.iter().filter_map(|s| s.blocks).collect();
+    let counts: Vec<usize> = open.iter().filter_map(|s| s.blocks).collect();
     let mut lead = format!("Not decided ({} of {}", open.len(), summary.effects.len());
     // In rising order: half of them would be decided by as many blocks as the middle one needs.
-    if let Some(half) = told.get(open.len().div_ceil(2) - 1) {
+    if let Some(half) = counts.get(open.len().div_ceil(2) - 1) {
         lead.push_str(&format!(
             "; {} would decide half of them, power 80 %",
             words::plural(*half as u64, "block")

@@ -250,7 +250,7 @@ fn factors_left_open_span_the_rows() {
         rows.iter()
             .all(|row| row.figures.iter().all(|f| f.summary.is_some()))
     );
-    // A filter leaves one level: it is said once.
+    // A filter leaves one level: it is printed once.
     let options = with(|o| o.filter = vec![("threads".into(), "8".into())]);
     let report = Report::new(&run, None, &options).unwrap();
     assert_eq!(report.tables[0].subtitle, "Average throughput, threads=8");

@@ -153,7 +153,7 @@ fn the_summary_names_the_largest_difference_of_p99_and_the_matrix_has_a_row_for_
     let whole = render(&run, None, &summary_alone).unwrap();
     assert_eq!(whole.matches("(write p99)").count(), n, "{whole}");
     assert!(summary["latency_established"].as_u64().unwrap() >= n as u64);
-    // What is said of speeds does not depend on them.
+    // The sentences on speeds do not depend on them.
     let without = json(&super::latency::run());
     for key in [
         "differences",

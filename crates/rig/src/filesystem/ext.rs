@@ -7,7 +7,8 @@ use probe::superblock::{Fields, Source, ext::Superblock};
 use super::{Filesystem, Mounted};
 use crate::Result;
 use crate::host::Host;
-use crate::lazy_init::{self, Settled};
+use crate::lazy_init;
+use crate::settled::Settled;
 use progress::Progress;
 
 /// One member of the family.

@@ -4,12 +4,9 @@
 //! lines before, so that each format is a table of lines and garbage can do no more than be
 //! ignored; what the lines add up to is the ledger's business.
 
-use fskind::{Family, Kind};
-
-use crate::{Error, Result};
+use fskind::Kind;
 
 use super::report::{Inventory, Verdict};
-use super::{btrfs, e2fsck, f2fs, ocfs2, xfs_repair};
 
 /// A program that checks one family of filesystems, read-only.
 pub(super) trait Checker: Sync {
@@ -141,16 +138,4 @@ pub(super) struct OutputSummary {
     pub(super) gave_up: bool,
     /// It printed that it dies of a signal.
     pub(super) signal: Option<i32>,
-}
-
-/// The checker of a kind of filesystem.
-pub(super) fn of_kind(kind: &str) -> Result<&'static dyn Checker> {
-    Ok(match Kind::of_name(kind).map(Kind::family) {
-        Some(Family::Ext) => &e2fsck::E2fsck,
-        Some(Family::Xfs) => &xfs_repair::XfsRepair,
-        Some(Family::Btrfs) => &btrfs::BtrfsCheck,
-        Some(Family::Ocfs2) => &ocfs2::FsckOcfs2,
-        Some(Family::F2fs) => &f2fs::FsckF2fs,
-        None => return Err(Error::UnknownKind { kind: kind.into() }),
-    })
 }

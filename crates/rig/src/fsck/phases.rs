@@ -18,8 +18,9 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Of a ledger whose last pass is closed; `end` was read at the program's end.
-    pub(super) fn new(ledger: Ledger, end: Reading) -> Account {
+    /// Closes a ledger; `end` was read at the program's end.
+    pub(super) fn of(mut ledger: Ledger, end: Reading) -> Account {
+        ledger.end(&end);
         Account { ledger, end }
     }
 

@@ -14,7 +14,8 @@ use workload::clock::seconds;
 use crate::{Error, Result, command};
 
 use super::Request;
-use super::checker::{self, Checker};
+use super::checker::Checker;
+use super::checkers;
 use super::output::{self, Output};
 use super::phases::Account;
 use super::process::{self, Process, ProcessResult};
@@ -69,7 +70,7 @@ pub(super) fn run_in(
     progress: &dyn Progress,
     environment: &Environment<'_>,
 ) -> Result<Report> {
-    let checker = checker::of_kind(&request.kind)?;
+    let checker = checkers::of_kind(&request.kind)?;
     let program = locate(checker, environment)?;
     let argv = command_line(checker, program.display().to_string(), request);
     let version = version(checker, &program, progress);
@@ -132,7 +133,8 @@ fn carry_out(
     let mut meter = Meter::new(request.block_name.clone());
     let mut output = Output::new(output::HALF);
     let mut begin = meter.read(0);
-    let mut process = process::start(argv, terminal.theirs).map_err(failed("cannot start it"))?;
+    let mut process =
+        process::start(argv, terminal.theirs, request.locked).map_err(failed("cannot start it"))?;
     // After our own reading and before the fork, as time(1) does it.
     begin.at_ns = process.begun_ns();
     let mut ledger = Ledger::new(checker, begin.clone());
@@ -159,7 +161,7 @@ fn carry_out(
     let mut end = settle(&mut ended, &peak, begin.at_ns, seen);
     (end.disk, end.waited_ns) = (disk, waited_ns);
     Ok(Went {
-        account: ledger.end(end),
+        account: Account::of(ledger, end),
         evidence: evidence(&peak, terminal.only_a_pipe),
         ended,
         cut: seen.cut,

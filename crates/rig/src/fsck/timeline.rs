@@ -5,7 +5,6 @@
 //! the next heading, a word that nothing follows, or the end of the program.
 
 use super::checker::{Checker, CpuSeconds, Event, Of, OutputSummary};
-use super::phases::Account;
 use super::report::Inventory;
 use super::sampler::Reading;
 
@@ -110,10 +109,9 @@ impl Ledger {
         }
     }
 
-    /// The program has ended.
-    pub(super) fn end(mut self, reading: Reading) -> Account {
-        self.close(&reading);
-        Account::new(self, reading)
+    /// The program has ended: the pass that runs ends, too.
+    pub(super) fn end(&mut self, reading: &Reading) {
+        self.close(reading);
     }
 
     /// The pass that runs now.

@@ -5,10 +5,11 @@ use compare::{Compared, Outcome, Row, Side, SideFacts, compare};
 use serde_json::{Value, json};
 use stats::Verdict;
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::chart;
 use crate::error::Error;
 use crate::groups::Pair;
+use crate::hash::Hash;
 use crate::render::Renderer;
 use crate::units::{Page, Summary, Unit};
 

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
 use crate::groups::MOST;
+use crate::hash::Hash;
 use crate::render::{Renderer, minute};
 use crate::units::{Page, Summary};
 

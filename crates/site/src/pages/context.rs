@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
 use crate::facts::is_of_the_machine;
+use crate::hash::Hash;
 use crate::render::Renderer;
 use crate::units::Page;
 

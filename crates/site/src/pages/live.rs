@@ -3,9 +3,10 @@
 use record::{Run, Status};
 use serde_json::json;
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::assets::{self, Kind};
 use crate::error::Error;
+use crate::hash::Hash;
 use crate::render::Renderer;
 
 /// Most trials whose cells the page names.

@@ -3,9 +3,10 @@
 use report::{Format, Options, Report};
 use serde_json::json;
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
 use crate::facts::{State, has_page, hash_of_context};
+use crate::hash::Hash;
 use crate::library::Known;
 use crate::pages::context;
 use crate::render::Renderer;

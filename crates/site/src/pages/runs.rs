@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
 use crate::facts::{Facts, State};
+use crate::hash::Hash;
 use crate::library::Library;
 use crate::render::{Renderer, minute};
 use crate::units::Page;

@@ -4,10 +4,11 @@ use compare::format::phrase;
 use compare::history::{FEWEST_RUNS, History, NOT_YET, Point, Series, Step};
 use serde_json::{Value, json};
 
-use super::study;
-use crate::address::{Address, Hash};
+use super::wording;
+use crate::address::Address;
 use crate::chart::{self, Chart, Mark};
 use crate::error::Error;
+use crate::hash::Hash;
 use crate::render::{Renderer, minute};
 use crate::units::Page;
 
@@ -51,7 +52,7 @@ pub(crate) fn page(
     let marks: Vec<Mark> = marks.collect();
     let steps: Vec<(usize, bool)> = one.steps.iter().map(|step| (step.at, step.worse)).collect();
     let chart = Chart {
-        about: format!("{} over the runs of {}", study::name(one), found.study),
+        about: format!("{} over the runs of {}", wording::name(one), found.study),
         marks: &marks,
         steps: &steps,
     };
@@ -61,7 +62,7 @@ pub(crate) fn page(
         "study": found.study,
         "study_page": format!("{root}{}", Address::Study(study_hash.clone()).path()),
         "cell": one.cell,
-        "figure": study::figure(one),
+        "figure": wording::figure(one),
         "unit": unit,
         "better": if one.higher_is_better { "more is better" } else { "less is better" },
         "runs": words::plural(one.points.len() as u64, "run"),
@@ -76,7 +77,7 @@ pub(crate) fn page(
         "left_out": one.points.len().saturating_sub(MOST_ROWS),
         "notes": found.notes,
     });
-    let title = words::cut(&study::name(one), 2 * LONGEST).into_owned();
+    let title = words::cut(&wording::name(one), 2 * LONGEST).into_owned();
     let body = renderer.page("series.html", &address, &title, view)?;
     Ok(Page { address, body })
 }
@@ -88,7 +89,7 @@ fn step(step: &Step) -> Value {
         format!("{:.4}", step.p_adjusted)
     };
     json!({
-        "text": study::words_of(step),
+        "text": wording::words_of(step),
         "worse": step.worse,
         "p": p,
         "confirm": step.confirm,

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
+use crate::hash::Hash;
 use crate::render::Renderer;
 use crate::units::{Page, Summary};
 

@@ -1,13 +1,15 @@
 //! The series of a study, and where their levels step.
 
 use compare::format::phrase;
-use compare::history::{By, FEWEST_RUNS, History, NOT_YET, Series, Step, history};
+use compare::history::{By, FEWEST_RUNS, History, NOT_YET, Series, history};
 use compare::{Options, SideRun};
 use serde_json::{Value, json};
 
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
+use crate::hash::Hash;
 use crate::pages::series;
+use crate::pages::wording::{figure, name, words_of};
 use crate::render::Renderer;
 use crate::units::{Page, Summary, Unit};
 
@@ -130,29 +132,4 @@ fn row(one: &Series, study: &Hash, root: &str) -> Value {
         "spread": phrase::share(one.spread),
         "steps": one.enough.then_some(one.steps.len()),
     })
-}
-
-/// `write throughput (c)`.
-pub(super) fn figure(one: &Series) -> String {
-    let clock = one.clock.mark();
-    match &one.times {
-        compare::context::Times::Real => format!("{} {} {clock}", one.phase, one.metric),
-        other => format!("{} {} {clock}, {other}", one.phase, one.metric),
-    }
-}
-
-/// The cell with its figure.
-pub(super) fn name(one: &Series) -> String {
-    format!("{}, {}", one.cell, figure(one))
-}
-
-/// `-8.3 % (worse) between 2026-01-02 (run-1) and 2026-01-05 (run-4)`.
-pub(super) fn words_of(step: &Step) -> String {
-    let what = if step.worse { "worse" } else { "better" };
-    let [before, after] = &step.labels;
-    let [last, first] = step.runs.each_ref().map(|run| words::cut(run, LONGEST));
-    format!(
-        "{} ({what}) between {before} ({last}) and {after} ({first})",
-        phrase::percent(step.ratio)
-    )
 }

@@ -12,9 +12,10 @@ use progress::Silent;
 use rundir::RunDir;
 
 use super::files::Kind;
-use crate::address::{Address, Hash};
+use crate::address::Address;
 use crate::error::Error;
 use crate::groups::{self, Pair};
+use crate::hash::Hash;
 use crate::library::{Known, Library, Memory, Origin};
 use crate::pages;
 use crate::publish::asked;

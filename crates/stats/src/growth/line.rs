@@ -5,7 +5,7 @@
 //! means t = 0 and t = 1 themselves.
 
 use super::data::Data;
-use super::profile::{self, Shape};
+use super::squares::{largest, squares};
 
 /// ln of a share that vanishes beside 1 in double precision.
 const VANISHES: f64 = 37.0;
@@ -76,8 +76,7 @@ impl Line {
 
     /// The best of the grid, refined between its neighbours; an end where the end is as good.
     pub(super) fn best(self, data: &Data) -> f64 {
-        let shape = Shape::Line(self);
-        let of = |v: f64| profile::squares(&shape, data, v).0;
+        let of = |v: f64| squares(|u| self.log(v, u), data).0;
         let grid: Vec<f64> = self.grid().collect();
         let values: Vec<f64> = grid.iter().map(|v| of(*v)).collect();
         let (last, mut at) = (grid.len() - 1, 0);
@@ -87,7 +86,7 @@ impl Line {
             }
         }
         let between = (grid[at.saturating_sub(1)], grid[(at + 1).min(last)]);
-        let (mut best, least) = profile::largest(between, |v| -of(v));
+        let (mut best, least) = largest(between, |v| -of(v));
         let rounding = 1e-13 * values[at] + data.z.len() as f64 * super::EXACT;
         for end in [0, last] {
             if values[end] <= -least + rounding {
@@ -100,8 +99,7 @@ impl Line {
     /// From the outermost shapes whose S is not above `cut`: their outer neighbours on the grid lie
     /// beyond, and the edge between is found by halving.
     pub(super) fn region(self, data: &Data, best: f64, cut: f64) -> (f64, f64) {
-        let shape = Shape::Line(self);
-        let inside = |v: f64| profile::squares(&shape, data, v).0 <= cut;
+        let inside = |v: f64| squares(|u| self.log(v, u), data).0 <= cut;
         let mut points: Vec<f64> = self.grid().chain([best]).collect();
         points.sort_unstable_by(f64::total_cmp);
         let held = |v: &f64| *v == best || inside(*v);

@@ -9,12 +9,7 @@ use super::Law;
 use super::data::Data;
 use super::line::Line;
 use super::power;
-
-/// The golden section, (sqrt 5 - 1) / 2.
-const GOLDEN: f64 = 0.618_033_988_749_894_9;
-
-/// Steps of a golden section: the bracket shrinks to 3e-17 of itself.
-const SECTIONS: usize = 80;
+use super::squares::{largest, squares};
 
 /// Places at which a region is looked at before the best is refined.
 const LOOKS: u32 = 48;
@@ -51,58 +46,6 @@ impl Shape {
     }
 }
 
-/// S(v) and kappa(v).
-pub(super) fn squares(shape: &Shape, data: &Data, v: f64) -> (f64, f64) {
-    let n = data.z.len() as f64;
-    let rest = || {
-        data.u
-            .iter()
-            .zip(&data.z)
-            .map(|(u, z)| z - shape.log(v, *u))
-    };
-    let level = rest().sum::<f64>() / n;
-    (rest().map(|r| (r - level).powi(2)).sum(), level)
-}
-
-/// ln y less the law at `v`.
-pub(super) fn residuals(shape: &Shape, data: &Data, v: f64) -> Vec<f64> {
-    let (_, level) = squares(shape, data, v);
-    let pairs = data.u.iter().zip(&data.z);
-    pairs.map(|(u, z)| z - level - shape.log(v, *u)).collect()
-}
-
-/// Where in `bracket` a function with one peak there is largest, and how large. The ends are
-/// looked at too.
-pub(super) fn largest(bracket: (f64, f64), of: impl Fn(f64) -> f64) -> (f64, f64) {
-    let (mut low, mut high) = bracket;
-    let mut best = (low, of(low));
-    let mut better = |v: f64| {
-        let value = of(v);
-        if value > best.1 {
-            best = (v, value);
-        }
-        value
-    };
-    better(high);
-    let mut left = high - GOLDEN * (high - low);
-    let mut right = low + GOLDEN * (high - low);
-    let (mut at_left, mut at_right) = (better(left), better(right));
-    for _ in 0..SECTIONS {
-        if at_left < at_right {
-            low = left;
-            (left, at_left) = (right, at_right);
-            right = low + GOLDEN * (high - low);
-            at_right = better(right);
-        } else {
-            high = right;
-            (right, at_right) = (left, at_left);
-            left = high - GOLDEN * (high - low);
-            at_left = better(left);
-        }
-    }
-    best
-}
-
 /// A fitted law and its likelihood region.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
@@ -116,7 +59,7 @@ pub(super) struct Profile {
 
 impl Profile {
     pub(super) fn new(shape: Shape, data: &Data, best: f64, cut: f64) -> Profile {
-        let (least, level) = squares(&shape, data, best);
+        let (least, level) = squares(|u| shape.log(best, u), data);
         let region = match &shape {
             _ if cut <= least => (best, best),
             Shape::Power => power::region(data, best, cut - least),
@@ -157,7 +100,7 @@ impl Profile {
     fn extreme(&self, sign: f64, w: &impl Fn(f64) -> f64) -> f64 {
         let n = self.data.z.len() as f64;
         let of = |v: f64| {
-            let (squares, level) = squares(&self.shape, &self.data, v);
+            let (squares, level) = squares(|u| self.shape.log(v, u), &self.data);
             let half = ((self.cut - squares).max(0.0) / n).sqrt();
             sign * (level + w(v)) + half
         };

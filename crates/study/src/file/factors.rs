@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value as Json, json};
 
+use super::levels::levels;
 use super::workload::{KINDS, for_each_kind};
 use super::{Memory, Words, parameters};
-use crate::model::DeviceSpec;
+use crate::model::{DeviceSpec, Volume};
 
 /// A rule of `exclude`: factors, each with a level or a list of levels. Cells that have one of the
 /// levels of every factor named are excluded. `why` is the reason in the plan.
@@ -38,7 +39,7 @@ impl JsonSchema for Exclude {
 }
 
 /// Factors of the whole study: `filesystem`, `mkfs`, `mount`, `readahead`, `limit`, `memory`,
-/// `device_size`, `device`, `hints`, `trace`, `kernel`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
+/// `device_size`, `device`, `hints`, `trace`, `kernel`, `volume`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
 pub struct Factors;
 
 impl JsonSchema for Factors {
@@ -90,6 +91,9 @@ impl JsonSchema for Factors {
         let kernel = json!({ "type": "string", "title": "kernel", "x-kernel": true });
         let about = "Kernels, each cell's trial booting its own (`fslab kernel list`)";
         properties.insert("kernel".into(), list(kernel, about));
+        let volume = generator.subschema_for::<Volume>().to_value();
+        let about = "Where the files come from: the kernel, or fslab forge";
+        properties.insert("volume".into(), list(volume, about));
         shared_parameters(generator, &mut properties);
         json_schema!({
             "type": "object",
@@ -118,18 +122,4 @@ fn shared_parameters(generator: &SchemaGenerator, properties: &mut Map<String, J
             }
         }
     }
-}
-
-/// A list of levels for each parameter.
-pub(super) fn levels(parameters: Map<String, Json>) -> Map<String, Json> {
-    let list = |mut parameter: Json| {
-        if let Some(schema) = parameter.as_object_mut() {
-            schema.remove("default");
-        }
-        json!({ "title": "list of levels", "type": "array", "minItems": 1, "items": parameter })
-    };
-    parameters
-        .into_iter()
-        .map(|(name, schema)| (name, list(schema)))
-        .collect()
 }

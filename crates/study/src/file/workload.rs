@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value as Json, json};
 
-use super::factors::levels;
+use super::levels::levels;
 use super::{object, parameters};
 
 /// An entry `[[workload]]`: `name`, `kind`, the kind's parameters, and its own factors.

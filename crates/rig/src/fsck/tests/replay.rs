@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use crate::fsck::checker::{self, Event, OutputSummary};
+use crate::fsck::checker::{Event, OutputSummary};
+use crate::fsck::checkers;
 use crate::fsck::phases::Account;
 use crate::fsck::report::Verdict;
 use crate::fsck::sampler::{Cpu, Reading};
@@ -27,7 +28,7 @@ fn reading(line: usize) -> Reading {
 }
 
 fn replay(kind: &str, text: &str) -> Account {
-    let checker = checker::of_kind(kind).unwrap();
+    let checker = checkers::of_kind(kind).unwrap();
     let mut ledger = Ledger::new(checker, reading(0));
     let mut lines = 0;
     for (number, line) in (1..).zip(text.lines()) {
@@ -36,12 +37,12 @@ fn replay(kind: &str, text: &str) -> Account {
             ledger.take(event, &reading(number));
         }
     }
-    ledger.end(reading(lines + 1))
+    Account::of(ledger, reading(lines + 1))
 }
 
 fn summary(kind: &str, text: &str, code: i32) -> String {
     let account = replay(kind, text);
-    let (verdict, words) = checker::of_kind(kind)
+    let (verdict, words) = checkers::of_kind(kind)
         .unwrap()
         .judge(code, account.summary());
     let mut out = format!("{verdict:?}: {words}\n");
@@ -199,14 +200,14 @@ fn a_day_of_xfs_repair_is_added_up_from_words() {
 #[test]
 fn two_clocks_agree_or_not() {
     let agree = |kind: &str, line: &str, ours: u64| {
-        let checker = checker::of_kind(kind).unwrap();
+        let checker = checkers::of_kind(kind).unwrap();
         let mut ledger = Ledger::new(checker, reading(0));
         ledger.take(checker.read(line).unwrap(), &reading(0));
         let end = Reading {
             at_ns: ours * 1_000_000,
             ..reading(0)
         };
-        ledger.end(end).phases()[0].evidence[0].holds
+        Account::of(ledger, end).phases()[0].evidence[0].holds
     };
     let ext = "Memory used: 132k/0k (38k/95k), time:  1.00/ 0.90/ 0.10";
     assert_eq!(agree("ext4", ext, 1000), Some(true));
@@ -226,7 +227,7 @@ fn two_clocks_agree_or_not() {
 
 #[test]
 fn every_bit_of_e2fsck_is_explained() {
-    let checker = checker::of_kind("ext3").unwrap();
+    let checker = checkers::of_kind("ext3").unwrap();
     let judge = |code| checker.judge(code, OutputSummary::default());
     let lines: Vec<String> = [0, 1, 2, 3, 4, 8, 12, 16, 32, 128, 64, 255]
         .into_iter()
@@ -243,7 +244,7 @@ fn every_bit_of_e2fsck_is_explained() {
 #[test]
 fn what_is_unlike_a_checker_s_line_says_nothing() {
     let quiet = |kind: &str, line: &str| {
-        assert_eq!(checker::of_kind(kind).unwrap().read(line), None, "{line}");
+        assert_eq!(checkers::of_kind(kind).unwrap().read(line), None, "{line}");
     };
     for line in [
         "Pass 6: none",
@@ -271,7 +272,7 @@ fn what_is_unlike_a_checker_s_line_says_nothing() {
         quiet("btrfs", line);
     }
     assert_eq!(
-        checker::of_kind("btrfs")
+        checkers::of_kind("btrfs")
             .unwrap()
             .read("[8/8] checking quota groups"),
         Some(Event::Begins {
@@ -329,7 +330,7 @@ proptest! {
         code in any::<i32>(),
     ) {
         let account = replay(kind, &texts.concat());
-        let _ = checker::of_kind(kind).unwrap().judge(code, account.summary());
+        let _ = checkers::of_kind(kind).unwrap().judge(code, account.summary());
         let (phases, spans) = (account.phases(), account.spans());
         prop_assert_eq!(phases[0].name.as_str(), "check");
         let passes: f64 = phases[1..].iter().map(|p| p.seconds).sum();
@@ -351,7 +352,7 @@ proptest! {
         used in any::<u64>(),
         percent in 0_u32..1000,
     ) {
-        let checker = checker::of_kind("ext4").unwrap();
+        let checker = checkers::of_kind("ext4").unwrap();
         let (whole, cents) = (real / 100, real % 100);
         let line = format!("Pass {pass}: Memory used: 396k/0k (35k/362k), time: {whole:2}.{cents:02}/ 0.00/ 0.01");
         let event = checker.read(&line);
