@@ -2,6 +2,7 @@
 
 mod clean;
 mod common;
+mod damage;
 mod forms;
 mod kernel;
 mod refused;
