@@ -16,7 +16,7 @@ fn rules(block: u32, header: u32, local_room: u32) -> Rules {
 /// Grows a directory: some names, a removal of those that are gone, more names.
 fn grown(rules: &Rules, first: &[(u8, bool)], then: &[u8]) -> Shape {
     let mut shape = Shape::empty();
-    let mut add = |shape: &mut Shape, nth: usize, len: u8, target| {
+    let add = |shape: &mut Shape, nth: usize, len: u8, target| {
         let mut name = format!("{nth:06}").into_bytes();
         name.resize(usize::from(len).max(6), b'x');
         shape.add(rules, &name, target);

@@ -128,7 +128,7 @@ fn every_size_of_blocks_inodes_sectors_and_directory_blocks() {
             } else {
                 profile.to_owned()
             };
-            let options = if block > 16_384 {
+            let options = if block > 4096 {
                 let mut larger = options.clone();
                 larger.size = 3 << 30;
                 larger

@@ -307,10 +307,10 @@ pub(super) static CASES: &[Case] = &[
         ],
     ),
     row(
-        "xfs-refc-cow-left",
-        "XFS-REFC-COW-LEFT",
-        "a staging extent was left",
-        "leftover CoW extent",
+        "xfs-refc-cow-claimed",
+        "XFS-REFC-COW-CLAIMED",
+        "a staging extent has blocks that are free",
+        "claimed, state is",
         &[
             edit(At::Leaf(Tree::Refcount), 6, 2, Set(1)),
             edit(At::Record(Tree::Refcount, 0), 0, 4, Set(0x800061a8)),
