@@ -68,7 +68,7 @@ impl Image for Xfs {
         possible::profile(&self.population)?;
         let image = ImageFile::create(path, self.options.size)?;
         let empty = Empty::new(&self.options, image, progress)?;
-        let contents = Contents::new(self.population, &empty)?;
+        let contents = Contents::new(self.population, &empty);
         write::write(empty, &contents, progress)
     }
 }

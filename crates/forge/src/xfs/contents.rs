@@ -69,11 +69,7 @@ pub(super) struct Contents {
 
 impl Contents {
     /// A population in this filesystem.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Option`] for a filesystem that has no place for it.
-    pub(super) fn new(population: Population, empty: &Empty) -> Result<Self, Error> {
+    pub(super) fn new(population: Population, empty: &Empty) -> Self {
         let geometry = empty.geometry;
         let last = geometry.ino(geometry.ag_count, 0);
         let rules = Rules {
@@ -83,11 +79,11 @@ impl Contents {
             header: if geometry.v5 { 64 } else { 16 },
             file_type: geometry.ftype,
         };
-        Ok(Self {
+        Self {
             population,
             geometry,
             rules,
-        })
+        }
     }
 
     /// A directory.

@@ -73,6 +73,9 @@ pub(super) fn blocks(geometry: &Geometry, fork: usize, extents: u64) -> u64 {
     levels(geometry, fork, extents).iter().sum()
 }
 
+/// Writes a block of a tree.
+type Put<'a> = &'a mut dyn FnMut(u64, &[u8]) -> Result<(), Error>;
+
 /// Writes extents into a fork. `places` are the blocks of the tree and `put` writes one; the format of the fork.
 ///
 /// # Errors
@@ -84,7 +87,7 @@ pub(super) fn write(
     extents: &[Extent],
     owner: u64,
     places: &[u64],
-    put: &mut dyn FnMut(u64, &[u8]) -> Result<(), Error>,
+    put: Put<'_>,
 ) -> Result<Format, Error> {
     let levels = levels(geometry, fork.len(), extents.len() as u64);
     if levels.is_empty() {

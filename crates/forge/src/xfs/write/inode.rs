@@ -47,13 +47,7 @@ struct Fields {
 }
 
 /// Writes a core and the checksum of the inode, whose literal area is complete.
-fn put_core(
-    empty: &Empty,
-    bytes: &mut [u8],
-    ino: u64,
-    object: &Object,
-    fields: &Fields,
-) -> Result<(), Error> {
+fn put_core(empty: &Empty, bytes: &mut [u8], ino: u64, object: &Object, fields: &Fields) {
     let geometry = &empty.geometry;
     let time = empty.time();
     let wide = geometry.nrext64;
@@ -109,7 +103,6 @@ fn put_core(
     let size = dinode::core_size(geometry.v5);
     bytes[..size].copy_from_slice(&zerocopy::IntoBytes::as_bytes(&core)[..size]);
     seal(empty, bytes);
-    Ok(())
 }
 
 /// Stores the checksum of an inode in which the field is zero.
@@ -193,7 +186,8 @@ impl Writer<'_> {
         if let Some(fork) = rest {
             self.attribute_fork(fork, ino, id, object, &mut fields)?;
         }
-        put_core(empty, bytes, ino, object, &fields)
+        put_core(empty, bytes, ino, object, &fields);
+        Ok(())
     }
 
     fn directory_fork(

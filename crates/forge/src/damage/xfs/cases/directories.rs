@@ -70,7 +70,7 @@ pub(super) static CASES: &[Case] = &[
             At::Inode(Find::LeafDirectory),
             56,
             8,
-            Set(0x1000000000),
+            Set(0x0010_0000_0000),
         )],
     ),
     row(
@@ -205,7 +205,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-DIR-BLOCK-BAD",
         "hash entries of a directory of one block are out of order",
         "directory block",
-        &[edit(At::Hash(0), 0, 4, Set(0xffffffff))],
+        &[edit(At::Hash(0), 0, 4, Set(0xffff_ffff))],
     ),
     row(
         "xfs-dir-leaf1-crc",
@@ -234,7 +234,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-DIR-LEAFN-ORDER",
         "hashes of a leaf of a tree are not ascending",
         "leafn block",
-        &[edit(At::TreeLeaf, 64, 4, Set(0xffffffff))],
+        &[edit(At::TreeLeaf, 64, 4, Set(0xffff_ffff))],
     ),
     row(
         "xfs-dir-leafn-stale",

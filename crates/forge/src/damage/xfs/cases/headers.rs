@@ -86,7 +86,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-BNO-ROOT",
         "the root of the tree by block is outside the group",
         "for btbno root",
-        &[edit(At::Agf(1), 16, 4, Set(0xfffffff0))],
+        &[edit(At::Agf(1), 16, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-bno-levels",
@@ -100,7 +100,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-CNT-ROOT",
         "the root of the tree by size is outside the group",
         "for btbcnt root",
-        &[edit(At::Agf(1), 20, 4, Set(0xfffffff0))],
+        &[edit(At::Agf(1), 20, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-cnt-levels",
@@ -114,7 +114,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-RMAP-ROOT",
         "the root of the reverse mappings is outside the group",
         "for rmapbt root",
-        &[edit(At::Agf(1), 24, 4, Set(0xfffffff0))],
+        &[edit(At::Agf(1), 24, 4, Set(0xffff_fff0))],
     )
     .on(Base::Mapped),
     row(
@@ -138,7 +138,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-REFC-ROOT",
         "the root of the reference counts is outside the group",
         "for refcntbt root",
-        &[edit(At::Agf(1), 88, 4, Set(0xfffffff0))],
+        &[edit(At::Agf(1), 88, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-refc-levels",
@@ -215,7 +215,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-INOBT-ROOT",
         "the root of the inode tree is outside the group",
         "for inobt root",
-        &[edit(At::Agi(1), 20, 4, Set(0xfffffff0))],
+        &[edit(At::Agi(1), 20, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-inobt-levels",
@@ -229,7 +229,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-FINOBT-ROOT",
         "the root of the tree of free inodes is outside the group",
         "for finobt root",
-        &[edit(At::Agi(1), 328, 4, Set(0xfffffff0))],
+        &[edit(At::Agi(1), 328, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-finobt-levels",
@@ -284,7 +284,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-AGFL-BLOCK",
         "an entry of the free list is outside the group",
         "in agfl, agno 1",
-        &[edit(At::Agfl(1), 40, 4, Set(0xfffffff0))],
+        &[edit(At::Agfl(1), 40, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-agfl-index",

@@ -60,7 +60,12 @@ pub(super) static CASES: &[Case] = &[
         "XFS-INODE-SIZE-NEGATIVE",
         "the size of a file has its highest bit",
         "(negative) size",
-        &[edit(At::Inode(Find::File), 56, 8, Or(0x8000000000000000))],
+        &[edit(
+            At::Inode(Find::File),
+            56,
+            8,
+            Or(0x8000_0000_0000_0000),
+        )],
     ),
     row(
         "xfs-inode-free-bad",
@@ -235,7 +240,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-INODE-NSEC",
         "a time has more than 10^9 nanoseconds",
         "nsec",
-        &[edit(At::Inode(Find::File), 36, 4, Set(0x7fffffff))],
+        &[edit(At::Inode(Find::File), 36, 4, Set(0x7fff_ffff))],
     )
     .on(Base::Old),
     silent(
@@ -248,7 +253,7 @@ pub(super) static CASES: &[Case] = &[
         "xfs-inode-owner-null",
         "XFS-INODE-OWNER-NULL",
         "the owner of a file is 2^32 - 1",
-        &[edit(At::Inode(Find::File), 8, 4, Set(0xffffffff))],
+        &[edit(At::Inode(Find::File), 8, 4, Set(0xffff_ffff))],
     ),
     silent(
         "xfs-inode-time",

@@ -66,14 +66,14 @@ pub(super) static CASES: &[Case] = &[
         "XFS-FSBT-POINTER",
         "a pointer of the tree by block is outside the group",
         "bad btree pointer",
-        &[edit(At::Pointer(Tree::Bno, 0), 0, 4, Set(0xfffffff0))],
+        &[edit(At::Pointer(Tree::Bno, 0), 0, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-cnt-pointer",
         "XFS-FSBT-POINTER",
         "a pointer of the tree by size is outside the group",
         "bad btree pointer",
-        &[edit(At::Pointer(Tree::Cnt, 0), 0, 4, Set(0xfffffff0))],
+        &[edit(At::Pointer(Tree::Cnt, 0), 0, 4, Set(0xffff_fff0))],
     ),
     silent(
         "xfs-agbt-key",
@@ -85,7 +85,7 @@ pub(super) static CASES: &[Case] = &[
         "xfs-agbt-sibling",
         "XFS-AGBT-SIBLING",
         "a leaf does not know its right neighbour",
-        &[edit(At::Leaf(Tree::Bno), 12, 4, Set(0xffffffff))],
+        &[edit(At::Leaf(Tree::Bno), 12, 4, Set(0xffff_ffff))],
     ),
     row(
         "xfs-inobt-align",
@@ -99,7 +99,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-INOBT-START",
         "a chunk begins outside the group",
         "inode",
-        &[edit(At::Record(Tree::Ino, 1), 0, 4, Set(0xffffff00))],
+        &[edit(At::Record(Tree::Ino, 1), 0, 4, Set(0xffff_ff00))],
     ),
     row(
         "xfs-inobt-freecount",
@@ -127,7 +127,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-INOBT-CHUNK-CLAIMED",
         "a chunk has the blocks of another",
         "ino",
-        &[edit(At::Record(Tree::Ino, 2), 0, 4, Add(0xffffffc0))],
+        &[edit(At::Record(Tree::Ino, 2), 0, 4, Add(0xffff_ffc0))],
     ),
     row(
         "xfs-inobt-mask",
@@ -165,7 +165,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-RMAP-START",
         "a reverse mapping begins outside the group",
         "invalid start block",
-        &[edit(At::Record(Tree::Rmap, 40), 0, 4, Set(0xfffffff0))],
+        &[edit(At::Record(Tree::Rmap, 40), 0, 4, Set(0xffff_fff0))],
     )
     .on(Base::Mapped),
     row(
@@ -185,7 +185,7 @@ pub(super) static CASES: &[Case] = &[
             At::Record(Tree::Rmap, 40),
             8,
             8,
-            Set(0xfffffffffffffff0),
+            Set(0xffff_ffff_ffff_fff0),
         )],
     )
     .on(Base::Mapped),
@@ -198,7 +198,7 @@ pub(super) static CASES: &[Case] = &[
             At::Record(Tree::Rmap, 40),
             16,
             8,
-            Or(0x0400000000000000),
+            Or(0x0400_0000_0000_0000),
         )],
     )
     .on(Base::Mapped),
@@ -219,7 +219,7 @@ pub(super) static CASES: &[Case] = &[
             At::Record(Tree::Rmap, 40),
             8,
             8,
-            Set(0xfffffffffffffffc),
+            Set(0xffff_ffff_ffff_fffc),
         )],
     )
     .on(Base::Mapped),
@@ -244,7 +244,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-RMAP-POINTER",
         "a pointer of the reverse mappings is outside the group",
         "bad btree pointer",
-        &[edit(At::Pointer(Tree::Rmap, 0), 0, 4, Set(0xfffffff0))],
+        &[edit(At::Pointer(Tree::Rmap, 0), 0, 4, Set(0xffff_fff0))],
     )
     .on(Base::Mapped),
     silent(
@@ -289,7 +289,7 @@ pub(super) static CASES: &[Case] = &[
         "invalid start block",
         &[
             edit(At::Leaf(Tree::Refcount), 6, 2, Set(1)),
-            edit(At::Record(Tree::Refcount, 0), 0, 4, Set(0x7ffffff0)),
+            edit(At::Record(Tree::Refcount, 0), 0, 4, Set(0x7fff_fff0)),
             edit(At::Record(Tree::Refcount, 0), 4, 4, Set(2)),
             edit(At::Record(Tree::Refcount, 0), 8, 4, Set(2)),
         ],
@@ -313,7 +313,7 @@ pub(super) static CASES: &[Case] = &[
         "claimed, state is",
         &[
             edit(At::Leaf(Tree::Refcount), 6, 2, Set(1)),
-            edit(At::Record(Tree::Refcount, 0), 0, 4, Set(0x800061a8)),
+            edit(At::Record(Tree::Refcount, 0), 0, 4, Set(0x8000_61a8)),
             edit(At::Record(Tree::Refcount, 0), 4, 4, Set(1)),
             edit(At::Record(Tree::Refcount, 0), 8, 4, Set(1)),
         ],
@@ -325,7 +325,7 @@ pub(super) static CASES: &[Case] = &[
         "leftover CoW extent has incorrect refcount",
         &[
             edit(At::Leaf(Tree::Refcount), 6, 2, Set(1)),
-            edit(At::Record(Tree::Refcount, 0), 0, 4, Set(0x80001388)),
+            edit(At::Record(Tree::Refcount, 0), 0, 4, Set(0x8000_1388)),
             edit(At::Record(Tree::Refcount, 0), 4, 4, Set(1)),
             edit(At::Record(Tree::Refcount, 0), 8, 4, Set(2)),
         ],

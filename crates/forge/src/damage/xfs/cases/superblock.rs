@@ -135,7 +135,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-SB-UNKNOWN-FEATURES",
         "an incompatible feature is unknown",
         "unknown compat/rocompat/incompat features",
-        &[edit(At::Superblock(0), 216, 4, Or(0x10000))],
+        &[edit(At::Superblock(0), 216, 4, Or(0x0001_0000))],
     ),
     row(
         "xfs-sb-needsrepair",
@@ -206,7 +206,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-SB-COPY-GEOMETRY",
         "a copy has another number of blocks",
         "primary/secondary superblock 1 conflict",
-        &[edit(At::Superblock(1), 8, 8, Add(0xffffffffffffffff))],
+        &[edit(At::Superblock(1), 8, 8, Add(0xffff_ffff_ffff_ffff))],
     ),
     row(
         "xfs-sb-flags",

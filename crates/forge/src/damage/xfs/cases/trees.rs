@@ -60,7 +60,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-AGBT-SUSPECT",
         "a leaf of the tree by block has a neighbour outside the group",
         "btree block",
-        &[edit(At::Leaf(Tree::Bno), 12, 4, Set(0xfffffff0))],
+        &[edit(At::Leaf(Tree::Bno), 12, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-cnt-magic",
@@ -117,7 +117,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-AGBT-SUSPECT",
         "a leaf of the tree by size has a neighbour outside the group",
         "btree block",
-        &[edit(At::Leaf(Tree::Cnt), 12, 4, Set(0xfffffff0))],
+        &[edit(At::Leaf(Tree::Cnt), 12, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-ino-magic",
@@ -174,7 +174,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-AGBT-SUSPECT",
         "a leaf of the tree of inodes has a neighbour outside the group",
         "btree block",
-        &[edit(At::Leaf(Tree::Ino), 12, 4, Set(0xfffffff0))],
+        &[edit(At::Leaf(Tree::Ino), 12, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-fino-magic",
@@ -231,7 +231,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-AGBT-SUSPECT",
         "a leaf of the tree of free inodes has a neighbour outside the group",
         "btree block",
-        &[edit(At::Leaf(Tree::Fino), 12, 4, Set(0xfffffff0))],
+        &[edit(At::Leaf(Tree::Fino), 12, 4, Set(0xffff_fff0))],
     ),
     row(
         "xfs-rmap-magic",
@@ -295,7 +295,7 @@ pub(super) static CASES: &[Case] = &[
         "XFS-AGBT-SUSPECT",
         "a leaf of the tree of reverse mappings has a neighbour outside the group",
         "btree block",
-        &[edit(At::Leaf(Tree::Rmap), 12, 4, Set(0xfffffff0))],
+        &[edit(At::Leaf(Tree::Rmap), 12, 4, Set(0xffff_fff0))],
     )
     .on(Base::Mapped),
     row(
@@ -353,6 +353,6 @@ pub(super) static CASES: &[Case] = &[
         "XFS-AGBT-SUSPECT",
         "a leaf of the tree of reference counts has a neighbour outside the group",
         "btree block",
-        &[edit(At::Leaf(Tree::Refcount), 12, 4, Set(0xfffffff0))],
+        &[edit(At::Leaf(Tree::Refcount), 12, 4, Set(0xffff_fff0))],
     ),
 ];
