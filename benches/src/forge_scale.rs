@@ -10,6 +10,11 @@
 //! Its time ends when the image is on stable storage: dirty pages are not written yet, and with
 //! more bytes than memory the last part of the work would not be counted. The largest is then
 //! checked, each program from a cold cache.
+//!
+//! With `--filesystem xfs` it is the study's other half: version 4 with `inode32`, checked by `xfs_repair -n`, and its files a second are
+//! compared with those of fs_mark.
+
+mod xfs;
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
@@ -31,6 +36,9 @@ pub(crate) struct Arguments {
     /// Factor of size and number of files: 0.01 is 720 GB and 1.05 million files.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
+    /// The filesystem.
+    #[arg(long, value_enum, default_value = "ext4")]
+    filesystem: Kind,
     /// Skip the checks.
     #[arg(long)]
     forge_only: bool,
@@ -42,6 +50,28 @@ pub(crate) struct Arguments {
     fslab: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
+}
+
+/// What is forged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    Ext4,
+    /// As in 2012: version 4, inodes of 256 bytes, inode32.
+    Xfs,
+    /// As mkfs.xfs makes it today.
+    #[value(name = "xfs-v5")]
+    XfsV5,
+}
+
+impl Kind {
+    /// Bytes that a file costs on disk.
+    fn bytes_of_a_file(self) -> f64 {
+        match self {
+            Kind::Ext4 => BYTES_OF_A_FILE,
+            Kind::Xfs => 330.0,
+            Kind::XfsV5 => 590.0,
+        }
+    }
 }
 
 /// Bytes of the whole filesystem.
@@ -93,11 +123,14 @@ fn run(arguments: &Arguments) -> Result<bool> {
     );
     needs::root("loop devices and mounts")?;
     needs::peers(&[("e2fsck", "e2fsprogs"), ("mkfs.xfs", "xfsprogs")])?;
+    if arguments.filesystem != Kind::Ext4 {
+        needs::peers(&[("xfs_repair", "xfsprogs"), ("fs_mark", "fsmark")])?;
+    }
     let fslab = match &arguments.fslab {
         Some(path) => path.clone(),
         None => std::env::current_exe()?.with_file_name("fslab"),
     };
-    let need = bytes_needed(arguments.scale);
+    let need = bytes_needed(arguments.scale, arguments.filesystem);
     eprintln!(
         "needs {:.1} GiB in {}, gives them back at the end",
         need as f64 / MIB / 1024.0,
@@ -114,9 +147,9 @@ fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// Inodes and names, both bitmaps of every group, the journal, and the XFS's own.
-fn bytes_needed(scale: f64) -> u64 {
+fn bytes_needed(scale: f64, kind: Kind) -> u64 {
     let groups = SIZE * scale / (128.0 * MIB);
-    (FILES * scale * BYTES_OF_A_FILE * 1.05 + groups * 8192.0) as u64 + (3 << 30)
+    (FILES * scale * kind.bytes_of_a_file() * 1.05 + groups * 8192.0) as u64 + (3 << 30)
 }
 
 impl Bench<'_> {
@@ -129,32 +162,31 @@ impl Bench<'_> {
             if !all.is_empty() {
                 std::fs::remove_file(&self.image)?;
             }
-            all.push(self.forge(arguments.scale * part)?);
+            all.push(self.forge(arguments.scale * part, arguments.filesystem)?);
         }
         printer.show(&costs(&all));
+        if arguments.filesystem != Kind::Ext4 {
+            return self.xfs(&all, arguments, printer);
+        }
         if let Some(last) = all.last().filter(|_| !arguments.forge_only) {
             self.check(last, &mut printer)?;
         }
         Ok(printer.all_met())
     }
 
-    fn forge(&self, scale: f64) -> Result<Forged> {
+    fn forge(&self, scale: f64, kind: Kind) -> Result<Forged> {
         let (size, files) = (SIZE * scale, FILES * scale);
-        let words = [
-            "forge",
-            "ext4",
-            &self.image,
-            "--size",
-            &format!("{size:.0}"),
-            "--files",
-            &format!("{files:.0}"),
-            "--per-directory",
-            &PER_DIRECTORY.to_string(),
-            "--file-size",
-            &FILE_SIZE.to_string(),
-            "--inode-ratio",
-            &INODE_RATIO.to_string(),
-        ];
+        let (size_text, files_text) = (format!("{size:.0}"), format!("{files:.0}"));
+        let (per_directory, file_size) = (PER_DIRECTORY.to_string(), FILE_SIZE.to_string());
+        let ratio = INODE_RATIO.to_string();
+        let mut words = vec!["forge", if kind == Kind::Ext4 { "ext4" } else { "xfs" }];
+        words.extend([&self.image, "--size", &size_text, "--files", &files_text]);
+        words.extend(["--per-directory", &per_directory, "--file-size", &file_size]);
+        match kind {
+            Kind::Ext4 => words.extend(["--inode-ratio", &ratio]),
+            Kind::Xfs => words.extend(["--preset", "paper-2012"]),
+            Kind::XfsV5 => {}
+        }
         drop_caches()?;
         let begin = std::time::Instant::now();
         let made = watched::run(&self.fslab, &words, &self.stop)?;
@@ -320,7 +352,7 @@ mod tests {
 
     #[test]
     fn the_whole_needs_less_than_forty_gibibytes() {
-        assert!((30 << 30..45 << 30).contains(&bytes_needed(1.0)));
-        assert!(bytes_needed(0.01) < 4 << 30);
+        assert!((30 << 30..45 << 30).contains(&bytes_needed(1.0, Kind::Ext4)));
+        assert!(bytes_needed(0.01, Kind::Ext4) < 4 << 30);
     }
 }

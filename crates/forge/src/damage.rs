@@ -19,6 +19,7 @@ mod filesystem;
 mod medium;
 pub mod ocfs2;
 mod random;
+pub mod xfs;
 
 pub use case::{Case, Reference};
 pub use cases::{UNREACHABLE, all};

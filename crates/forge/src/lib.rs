@@ -23,6 +23,7 @@ mod maker;
 pub mod ocfs2;
 pub mod population;
 mod units;
+pub mod xfs;
 
 pub use error::Error;
 pub use image::{Image, Written};

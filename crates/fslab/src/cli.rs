@@ -28,7 +28,8 @@ pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use forge::{
-    ForgeArgs, ForgeCommand, ForgeOcfs2Args, ForgeOutput, FsTypeArg, HashArg, PopulationArgs,
+    ForgeArgs, ForgeCommand, ForgeOcfs2Args, ForgeOutput, ForgeXfsArgs, FsTypeArg, HashArg,
+    PopulationArgs,
 };
 pub(crate) use kernel::{
     KernelAddArgs, KernelCommand, KernelFetchArgs, KernelListArgs, KernelProbeArgs, MirrorArgs,

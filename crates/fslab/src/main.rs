@@ -91,6 +91,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Crash(args) => commands::crash::run(&args),
         Command::Forge(ForgeCommand::Ext4(args)) => commands::forge::ext4::run(&args),
         Command::Forge(ForgeCommand::Ocfs2(args)) => commands::forge::ocfs2::run(&args),
+        Command::Forge(ForgeCommand::Xfs(args)) => commands::forge::xfs::run(&args),
         Command::Forge(ForgeCommand::Damage(args)) => commands::forge::damage::run(&args),
         Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
         Command::Trace(TraceCommand::Report(args)) => commands::trace::report::run(&args),

@@ -13,3 +13,4 @@ mod e2fsck;
 mod kernel;
 mod layout;
 mod ocfs2;
+mod xfs;

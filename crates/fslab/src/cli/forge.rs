@@ -6,11 +6,14 @@ use clap::{Args, Subcommand, ValueEnum};
 
 mod damage;
 mod ocfs2;
+mod xfs;
 
 pub(crate) use damage::ForgeDamageArgs;
 pub(crate) use ocfs2::{
     ChainOrderArg, FeatureLevelArg, ForgeOcfs2Args, GroupsArg, NameHashArg, Ocfs2TypeArg, PresetArg,
 };
+
+pub(crate) use xfs::{ForgeXfsArgs, PlacementArg, XfsPresetArg};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ForgeCommand {
@@ -18,6 +21,8 @@ pub(crate) enum ForgeCommand {
     Ext4(Box<ForgeArgs>),
     /// Write a whole OCFS2 volume with its files into a new image
     Ocfs2(Box<ForgeOcfs2Args>),
+    /// Write a whole XFS filesystem with its files into a new image
+    Xfs(Box<ForgeXfsArgs>),
     /// Damage a filesystem on purpose: by a named case, or at random
     Damage(ForgeDamageArgs),
 }

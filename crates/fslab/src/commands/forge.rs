@@ -5,3 +5,4 @@ pub(crate) mod ext4;
 mod made;
 pub(crate) mod ocfs2;
 mod population;
+pub(crate) mod xfs;

@@ -145,6 +145,10 @@ suite!(forge_ocfs2, ["forge", "ocfs2"], printing = |_scratch| {
     words("image --size 300M --files 100")
 }, missing = ["no-such-thing/image", "--size", "300M"] => 1);
 
+suite!(forge_xfs, ["forge", "xfs"], printing = |_scratch| {
+    words("image --size 300M --files 100")
+}, missing = ["no-such-thing/image", "--size", "300M"] => 1);
+
 suite!(kernel_list, ["kernel", "list"], printing = |_scratch| words("--cache cache"),
     missing = ["no-such-thing"] => 2);
 

@@ -35,6 +35,7 @@ pub(crate) const COMMANDS: &[&[&str]] = &[
     &["forge"],
     &["forge", "ext4"],
     &["forge", "ocfs2"],
+    &["forge", "xfs"],
     &["forge", "damage"],
     &["layout"],
     &["trace"],

@@ -42,6 +42,7 @@ const RULES: &[(&str, Test)] = &[
     ("forge damage", RUN),
     ("forge ext4", Test::Parse),
     ("forge ocfs2", Test::Parse),
+    ("forge xfs", Test::Parse),
     ("fslab resume", Test::Parse),
     ("--executor", Test::Parse),
     ("--kernel", Test::Parse),

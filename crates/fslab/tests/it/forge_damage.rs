@@ -171,3 +171,43 @@ fn volumes_of_ocfs2_have_cases_of_their_own() {
         assert!(message(&refused).contains(part), "{}", message(&refused));
     }
 }
+
+#[test]
+fn filesystems_of_xfs_have_cases_of_their_own() {
+    if Command::new("mkfs.xfs").arg("-V").output().is_err() {
+        testkit::skip!("needs xfsprogs");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image").display().to_string();
+    let words = "--size 300M --files 300 --per-directory 20";
+    let mut forge = vec!["forge", "xfs", &path];
+    forge.extend(words.split(' '));
+    assert_eq!(fslab(&forge).status.code(), Some(0));
+    let done = fslab(&["forge", "damage", &path, "--case", "xfs-agf-freeblks"]);
+    assert_eq!(done.status.code(), Some(0), "{}", message(&done));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(
+        text,
+        "xfs-agf-freeblks (XFS-AGF-FREEBLKS): an AGF counts one free block too many\n"
+    );
+    let checked = Command::new("xfs_repair")
+        .args(["-n", "-f", &path])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert_eq!(checked.status.code(), Some(1), "{text}");
+    assert!(text.contains("agf_freeblks"), "{text}");
+    for (words, part) in [
+        (
+            ["--case", "xfs-agf-freeblk"],
+            "did you mean xfs-agf-freeblks?",
+        ),
+        (["--case", "xfs-rmap-owner"], "no btree of that kind"),
+        (["--random", "1"], "--random is for ext2, ext3 and ext4"),
+    ] {
+        let refused = fslab(&[&["forge", "damage", &path], &words[..]].concat());
+        assert_ne!(refused.status.code(), Some(0));
+        assert!(message(&refused).contains(part), "{}", message(&refused));
+    }
+}

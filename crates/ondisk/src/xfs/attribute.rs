@@ -122,7 +122,8 @@ pub fn local_size(name: usize, value: usize) -> usize {
     (3 + name + value).next_multiple_of(4)
 }
 
-/// Bytes of a name whose value is in blocks of its own. The kernel's structure ends with two bytes of padding, which count.
+/// Bytes of a name whose value is in blocks of its own: the name begins at byte 9, but the structure's padding to 12 bytes is counted
+/// (`xfs_attr_leaf_entsize_remote`).
 pub fn remote_size(name: usize) -> usize {
     (11 + name).next_multiple_of(4)
 }

@@ -66,7 +66,7 @@ impl InobtRecord {
     pub fn holes(&self, sparse: bool) -> u64 {
         let mask = self.hole_mask(sparse);
         (0..16).fold(0, |bits, at| {
-            bits | u64::from(mask >> at & 1) * (0xf << (4 * at))
+            bits | (u64::from(mask >> at & 1) * (0xf << (4 * at)))
         })
     }
 }

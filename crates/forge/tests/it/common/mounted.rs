@@ -18,6 +18,11 @@ pub(crate) struct Mounted {
 impl Mounted {
     /// With `ro` or `rw` among `options`.
     pub(crate) fn new(image: &Path, options: &str) -> Mounted {
+        Mounted::of("ext4", image, options)
+    }
+
+    /// The same for a filesystem of another type.
+    pub(crate) fn of(kind: &str, image: &Path, options: &str) -> Mounted {
         let mut attach = Command::new("losetup");
         attach.args(["--find", "--show"]);
         if options.split(',').any(|option| option == "ro") {
@@ -32,7 +37,7 @@ impl Mounted {
             there: false,
         };
         let output = Command::new("mount")
-            .args(["-t", "ext4", "-o", options, &mounted.device])
+            .args(["-t", kind, "-o", options, &mounted.device])
             .arg(mounted.dir.path())
             .output()
             .expect("mount starts");

@@ -5,7 +5,9 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use anyhow::anyhow;
-use forge::damage::{self, Case, Filesystem, ImageFile, Medium, Random, Reference, Seal, ocfs2};
+use forge::damage::{
+    self, Case, Filesystem, ImageFile, Medium, Random, Reference, Seal, ocfs2, xfs,
+};
 
 use crate::cli::forge::ForgeDamageArgs;
 use crate::{exit, out};
@@ -54,9 +56,14 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
         applied.map_err(|error| anyhow!("{}: {}: {error}", out::path(image), case.name()))?;
         out::print(&case.line())?;
     }
-    if args.random.is_some() && ocfs2::is_volume(&mut medium) {
+    let other = if ocfs2::is_volume(&mut medium) {
+        Some("an OCFS2 volume")
+    } else {
+        xfs::is_volume(&mut medium).then_some("an XFS filesystem")
+    };
+    if let Some(what) = other.filter(|_| args.random.is_some()) {
         return Ok(usage(&format!(
-            "{}: an OCFS2 volume; --random is for ext2, ext3 and ext4: give --case NAME (see --list)",
+            "{}: {what}; --random is for ext2, ext3 and ext4: give --case NAME (see --list)",
             out::path(image)
         )));
     }
@@ -76,19 +83,24 @@ pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// A case of ext4 or of OCFS2; no two have the same name.
+/// A case of ext4, of OCFS2 or of XFS; no two have the same name, since those of XFS begin with `xfs-`.
 enum Named {
     Ext4(&'static Case),
     Ocfs2(&'static ocfs2::Case),
+    Xfs(&'static xfs::Case),
 }
 
 fn named(name: &str) -> Result<Named, damage::Error> {
+    if let Some(case) = xfs::all().find(|case| case.name == name) {
+        return Ok(Named::Xfs(case));
+    }
     match ocfs2::all().find(|case| case.name == name) {
         Some(case) => Ok(Named::Ocfs2(case)),
         // The names of ext4's cases begin with a digit.
         None if name.starts_with(|first: char| first.is_ascii_digit()) => {
             damage::case(name).map(Named::Ext4)
         }
+        None if name.starts_with("xfs-") => xfs::case(name).map(Named::Xfs),
         None => ocfs2::case(name)
             .map(Named::Ocfs2)
             .or_else(|error| damage::case(name).map(Named::Ext4).map_err(|_| error)),
@@ -100,6 +112,7 @@ impl Named {
         match self {
             Self::Ext4(case) => case.name,
             Self::Ocfs2(case) => case.name,
+            Self::Xfs(case) => case.name,
         }
     }
 
@@ -115,6 +128,11 @@ impl Named {
                 volume.seal = seal == Seal::Again;
                 case.apply(&mut volume)
             }
+            Self::Xfs(case) => {
+                let mut volume = xfs::Volume::open(medium)?;
+                volume.seal = seal == Seal::Again;
+                case.apply(&mut volume)
+            }
         }
     }
 
@@ -123,6 +141,7 @@ impl Named {
         match self {
             Self::Ext4(case) => format!("{} ({:#08x}): {}\n", case.name, case.code, case.about),
             Self::Ocfs2(case) => format!("{} ({}): {}\n", case.name, codes(case), case.about),
+            Self::Xfs(case) => format!("{} ({}): {}\n", case.name, case.code, case.about),
         }
     }
 }
@@ -191,6 +210,14 @@ fn list() -> String {
             ocfs2::End::Signal(signal) => {
                 let _ = write!(text, " [fsck.ocfs2 1.8.7 ends with signal {signal}]");
             }
+        }
+        text.push('\n');
+    }
+    let width = xfs::all().map(|case| case.name.len()).max().unwrap_or(0);
+    for case in xfs::all() {
+        let _ = write!(text, "{:width$}  {}  {}", case.name, case.code, case.about);
+        if case.says.is_none() {
+            text.push_str(" [xfs_repair 6.1.0 -n does not see it and ends with 0]");
         }
         text.push('\n');
     }

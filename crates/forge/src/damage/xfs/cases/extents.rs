@@ -1,0 +1,166 @@
+//! Extents and the btrees of forks.
+
+use super::super::case::Value::{Add, Or, Set, Without};
+use super::super::case::{At, Case, edit, row};
+use super::super::find::Find;
+
+pub(super) static CASES: &[Case] = &[
+    row(
+        "xfs-ext-zero",
+        "XFS-EXT-ZERO",
+        "an extent has no blocks",
+        "zero length extent",
+        &[edit(At::Literal(Find::File), 13, 3, Without(0x001f_ffff))],
+    ),
+    row(
+        "xfs-ext-start",
+        "XFS-EXT-START",
+        "an extent begins outside the filesystem",
+        "bad extent starting block number",
+        &[edit(At::Literal(Find::File), 8, 4, Set(0x7fff_ffff))],
+    ),
+    row(
+        "xfs-ext-offset",
+        "XFS-EXT-OFFSET",
+        "an extent is after the largest file",
+        "inode",
+        &[edit(At::Literal(Find::File), 0, 4, Set(0x7fff_ffff))],
+    ),
+    row(
+        "xfs-ext-free",
+        "XFS-EXT-FREE",
+        "an extent covers a free block",
+        "claims free block",
+        &[edit(At::Literal(Find::File), 13, 3, Add(1))],
+    ),
+    row(
+        "xfs-ext-used",
+        "XFS-EXT-USED",
+        "two owners have the same block",
+        "claims",
+        &[edit(
+            At::Literal(Find::File),
+            8,
+            8,
+            Add(0xffff_ffff_ffe0_0000),
+        )],
+    ),
+    row(
+        "xfs-ext-meta",
+        "XFS-EXT-META",
+        "an extent covers inodes",
+        "claims",
+        &[edit(At::Literal(Find::File), 8, 8, Set(0x0200_0001))],
+    ),
+    row(
+        "xfs-ext-unwritten-type",
+        "XFS-EXT-UNWRITTEN-TYPE",
+        "an extent of a directory is not written",
+        "unwritten extent",
+        &[edit(At::Literal(Find::LeafDirectory), 0, 1, Or(0x80))],
+    ),
+    row(
+        "xfs-ext-order",
+        "XFS-EXT-ORDER",
+        "extents of a directory are not ascending",
+        "bmap rec out of order",
+        &[edit(
+            At::Literal(Find::LeafDirectory),
+            0,
+            8,
+            Set(0x7fff_ffff_fe00),
+        )],
+    ),
+    row(
+        "xfs-bmbt-root-level",
+        "XFS-BMBT-ROOT-LEVEL",
+        "the root of a btree has no levels",
+        "bad level 0",
+        &[edit(At::Literal(Find::Tree), 0, 2, Set(0))],
+    ),
+    row(
+        "xfs-bmbt-root-nrecs",
+        "XFS-BMBT-ROOT-NRECS",
+        "the root of a btree has no records",
+        "bad numrecs 0",
+        &[edit(At::Literal(Find::Tree), 2, 2, Set(0))],
+    ),
+    row(
+        "xfs-bmbt-root-size",
+        "XFS-BMBT-ROOT-SIZE",
+        "the root of a btree has more records than room",
+        "greater than space in inode",
+        &[edit(At::Literal(Find::Tree), 2, 2, Set(500))],
+    ),
+    row(
+        "xfs-bmbt-magic",
+        "XFS-BMBT-MAGIC",
+        "the magic number of a leaf of a btree is wrong",
+        "bad magic",
+        &[edit(At::ForkLeaf, 0, 4, Set(0))],
+    ),
+    row(
+        "xfs-bmbt-level",
+        "XFS-BMBT-LEVEL",
+        "a leaf of a btree has another level",
+        "expected level",
+        &[edit(At::ForkLeaf, 4, 2, Set(4))],
+    ),
+    row(
+        "xfs-bmbt-crc",
+        "XFS-BMBT-CRC",
+        "the checksum of a leaf of a btree is wrong",
+        "is suspect",
+        &[edit(At::ForkLeaf, 4092, 4, Set(9))],
+    )
+    .stale(),
+    row(
+        "xfs-bmbt-owner",
+        "XFS-BMBT-OWNER",
+        "a leaf of a btree is another inode's",
+        "expected owner inode",
+        &[edit(At::ForkLeaf, 56, 8, Add(1))],
+    ),
+    row(
+        "xfs-bmbt-blkno",
+        "XFS-BMBT-BLKNO",
+        "a leaf of a btree has another block's number",
+        "expected block",
+        &[edit(At::ForkLeaf, 24, 8, Add(8))],
+    ),
+    row(
+        "xfs-bmbt-uuid",
+        "XFS-BMBT-UUID",
+        "a leaf of a btree is another filesystem's",
+        "wrong FS UUID, bmbt block",
+        &[edit(At::ForkLeaf, 40, 8, Add(1))],
+    ),
+    row(
+        "xfs-bmbt-left",
+        "XFS-BMBT-LEFT",
+        "the first leaf of a btree has a left neighbour",
+        "back (left) sibling pointer",
+        &[edit(At::ForkLeaf, 8, 8, Set(77))],
+    ),
+    row(
+        "xfs-bmbt-right",
+        "XFS-BMBT-RIGHT",
+        "a leaf of a btree has a wrong right neighbour",
+        "fwd (right) sibling pointer",
+        &[edit(At::ForkLeaf, 16, 8, Set(77))],
+    ),
+    row(
+        "xfs-bmbt-nrecs",
+        "XFS-BMBT-FEW",
+        "a leaf of a btree has no records",
+        "extent count for ino",
+        &[edit(At::ForkLeaf, 6, 2, Set(0))],
+    ),
+    row(
+        "xfs-bmbt-root-key",
+        "XFS-BMBT-ROOT-KEY",
+        "a key of the root is not that of its leaf",
+        "bad key in bmbt root",
+        &[edit(At::Literal(Find::Tree), 4, 8, Add(1))],
+    ),
+];

@@ -1,0 +1,358 @@
+//! Blocks of the btrees of allocation groups.
+
+use super::super::case::Value::{Add, Set};
+use super::super::case::{At, Base, Case, edit, row};
+use ondisk::xfs::btree::Tree;
+
+pub(super) static CASES: &[Case] = &[
+    row(
+        "xfs-bno-magic",
+        "XFS-FSBT-MAGIC",
+        "the magic number of a leaf of the tree by block is wrong",
+        "bad magic",
+        &[edit(At::Leaf(Tree::Bno), 0, 4, Set(0))],
+    ),
+    row(
+        "xfs-bno-level",
+        "XFS-FSBT-LEVEL",
+        "a leaf of the tree by block has another level",
+        "level",
+        &[edit(At::Leaf(Tree::Bno), 4, 2, Set(3))],
+    ),
+    row(
+        "xfs-bno-nrecs",
+        "XFS-FSBT-NRECS",
+        "a leaf of the tree by block has more records than room",
+        "bad",
+        &[edit(At::Leaf(Tree::Bno), 6, 2, Set(0xfff0))],
+    ),
+    row(
+        "xfs-bno-crc",
+        "XFS-AGBT-SUSPECT",
+        "the checksum of a leaf of the tree by block is wrong",
+        "btree block",
+        &[edit(At::Leaf(Tree::Bno), 4092, 4, Set(9))],
+    )
+    .stale(),
+    row(
+        "xfs-bno-blkno",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by block has another block's number",
+        "btree block",
+        &[edit(At::Leaf(Tree::Bno), 16, 8, Add(8))],
+    ),
+    row(
+        "xfs-bno-owner",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by block is another group's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Bno), 48, 4, Add(1))],
+    ),
+    row(
+        "xfs-bno-uuid",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by block is another filesystem's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Bno), 32, 4, Add(1))],
+    ),
+    row(
+        "xfs-bno-sibling-range",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by block has a neighbour outside the group",
+        "btree block",
+        &[edit(At::Leaf(Tree::Bno), 12, 4, Set(0xffff_fff0))],
+    ),
+    row(
+        "xfs-cnt-magic",
+        "XFS-FSBT-MAGIC",
+        "the magic number of a leaf of the tree by size is wrong",
+        "bad magic",
+        &[edit(At::Leaf(Tree::Cnt), 0, 4, Set(0))],
+    ),
+    row(
+        "xfs-cnt-level",
+        "XFS-FSBT-LEVEL",
+        "a leaf of the tree by size has another level",
+        "level",
+        &[edit(At::Leaf(Tree::Cnt), 4, 2, Set(3))],
+    ),
+    row(
+        "xfs-cnt-nrecs",
+        "XFS-FSBT-NRECS",
+        "a leaf of the tree by size has more records than room",
+        "bad",
+        &[edit(At::Leaf(Tree::Cnt), 6, 2, Set(0xfff0))],
+    ),
+    row(
+        "xfs-cnt-crc",
+        "XFS-AGBT-SUSPECT",
+        "the checksum of a leaf of the tree by size is wrong",
+        "btree block",
+        &[edit(At::Leaf(Tree::Cnt), 4092, 4, Set(9))],
+    )
+    .stale(),
+    row(
+        "xfs-cnt-blkno",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by size has another block's number",
+        "btree block",
+        &[edit(At::Leaf(Tree::Cnt), 16, 8, Add(8))],
+    ),
+    row(
+        "xfs-cnt-owner",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by size is another group's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Cnt), 48, 4, Add(1))],
+    ),
+    row(
+        "xfs-cnt-uuid",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by size is another filesystem's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Cnt), 32, 4, Add(1))],
+    ),
+    row(
+        "xfs-cnt-sibling-range",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree by size has a neighbour outside the group",
+        "btree block",
+        &[edit(At::Leaf(Tree::Cnt), 12, 4, Set(0xffff_fff0))],
+    ),
+    row(
+        "xfs-ino-magic",
+        "XFS-INOBT-MAGIC",
+        "the magic number of a leaf of the tree of inodes is wrong",
+        "bad magic",
+        &[edit(At::Leaf(Tree::Ino), 0, 4, Set(0))],
+    ),
+    row(
+        "xfs-ino-level",
+        "XFS-INOBT-LEVEL",
+        "a leaf of the tree of inodes has another level",
+        "level",
+        &[edit(At::Leaf(Tree::Ino), 4, 2, Set(3))],
+    ),
+    row(
+        "xfs-ino-nrecs",
+        "XFS-INOBT-NRECS",
+        "a leaf of the tree of inodes has more records than room",
+        "bad",
+        &[edit(At::Leaf(Tree::Ino), 6, 2, Set(0xfff0))],
+    ),
+    row(
+        "xfs-ino-crc",
+        "XFS-AGBT-SUSPECT",
+        "the checksum of a leaf of the tree of inodes is wrong",
+        "btree block",
+        &[edit(At::Leaf(Tree::Ino), 4092, 4, Set(9))],
+    )
+    .stale(),
+    row(
+        "xfs-ino-blkno",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of inodes has another block's number",
+        "btree block",
+        &[edit(At::Leaf(Tree::Ino), 16, 8, Add(8))],
+    ),
+    row(
+        "xfs-ino-owner",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of inodes is another group's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Ino), 48, 4, Add(1))],
+    ),
+    row(
+        "xfs-ino-uuid",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of inodes is another filesystem's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Ino), 32, 4, Add(1))],
+    ),
+    row(
+        "xfs-ino-sibling-range",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of inodes has a neighbour outside the group",
+        "btree block",
+        &[edit(At::Leaf(Tree::Ino), 12, 4, Set(0xffff_fff0))],
+    ),
+    row(
+        "xfs-fino-magic",
+        "XFS-INOBT-MAGIC",
+        "the magic number of a leaf of the tree of free inodes is wrong",
+        "bad magic",
+        &[edit(At::Leaf(Tree::Fino), 0, 4, Set(0))],
+    ),
+    row(
+        "xfs-fino-level",
+        "XFS-INOBT-LEVEL",
+        "a leaf of the tree of free inodes has another level",
+        "level",
+        &[edit(At::Leaf(Tree::Fino), 4, 2, Set(3))],
+    ),
+    row(
+        "xfs-fino-nrecs",
+        "XFS-INOBT-NRECS",
+        "a leaf of the tree of free inodes has more records than room",
+        "bad",
+        &[edit(At::Leaf(Tree::Fino), 6, 2, Set(0xfff0))],
+    ),
+    row(
+        "xfs-fino-crc",
+        "XFS-AGBT-SUSPECT",
+        "the checksum of a leaf of the tree of free inodes is wrong",
+        "btree block",
+        &[edit(At::Leaf(Tree::Fino), 4092, 4, Set(9))],
+    )
+    .stale(),
+    row(
+        "xfs-fino-blkno",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of free inodes has another block's number",
+        "btree block",
+        &[edit(At::Leaf(Tree::Fino), 16, 8, Add(8))],
+    ),
+    row(
+        "xfs-fino-owner",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of free inodes is another group's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Fino), 48, 4, Add(1))],
+    ),
+    row(
+        "xfs-fino-uuid",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of free inodes is another filesystem's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Fino), 32, 4, Add(1))],
+    ),
+    row(
+        "xfs-fino-sibling-range",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of free inodes has a neighbour outside the group",
+        "btree block",
+        &[edit(At::Leaf(Tree::Fino), 12, 4, Set(0xffff_fff0))],
+    ),
+    row(
+        "xfs-rmap-magic",
+        "XFS-RMAP-MAGIC",
+        "the magic number of a leaf of the tree of reverse mappings is wrong",
+        "bad magic",
+        &[edit(At::Leaf(Tree::Rmap), 0, 4, Set(0))],
+    )
+    .on(Base::Mapped),
+    row(
+        "xfs-rmap-level",
+        "XFS-RMAP-LEVEL",
+        "a leaf of the tree of reverse mappings has another level",
+        "level",
+        &[edit(At::Leaf(Tree::Rmap), 4, 2, Set(3))],
+    )
+    .on(Base::Mapped),
+    row(
+        "xfs-rmap-nrecs",
+        "XFS-RMAP-NRECS",
+        "a leaf of the tree of reverse mappings has more records than room",
+        "bad",
+        &[edit(At::Leaf(Tree::Rmap), 6, 2, Set(0xfff0))],
+    )
+    .on(Base::Mapped),
+    row(
+        "xfs-rmap-crc",
+        "XFS-AGBT-SUSPECT",
+        "the checksum of a leaf of the tree of reverse mappings is wrong",
+        "btree block",
+        &[edit(At::Leaf(Tree::Rmap), 4092, 4, Set(9))],
+    )
+    .on(Base::Mapped)
+    .stale(),
+    row(
+        "xfs-rmap-blkno",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reverse mappings has another block's number",
+        "btree block",
+        &[edit(At::Leaf(Tree::Rmap), 16, 8, Add(8))],
+    )
+    .on(Base::Mapped),
+    row(
+        "xfs-rmap-owner",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reverse mappings is another group's",
+        "is suspect",
+        &[edit(At::Leaf(Tree::Rmap), 48, 4, Add(1))],
+    )
+    .on(Base::Mapped),
+    row(
+        "xfs-rmap-uuid",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reverse mappings is another filesystem's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Rmap), 32, 4, Add(1))],
+    )
+    .on(Base::Mapped),
+    row(
+        "xfs-rmap-sibling-range",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reverse mappings has a neighbour outside the group",
+        "btree block",
+        &[edit(At::Leaf(Tree::Rmap), 12, 4, Set(0xffff_fff0))],
+    )
+    .on(Base::Mapped),
+    row(
+        "xfs-refc-magic",
+        "XFS-REFC-MAGIC",
+        "the magic number of a leaf of the tree of reference counts is wrong",
+        "bad magic",
+        &[edit(At::Leaf(Tree::Refcount), 0, 4, Set(0))],
+    ),
+    row(
+        "xfs-refc-level",
+        "XFS-REFC-LEVEL",
+        "a leaf of the tree of reference counts has another level",
+        "level",
+        &[edit(At::Leaf(Tree::Refcount), 4, 2, Set(3))],
+    ),
+    row(
+        "xfs-refc-nrecs",
+        "XFS-REFC-NRECS",
+        "a leaf of the tree of reference counts has more records than room",
+        "bad",
+        &[edit(At::Leaf(Tree::Refcount), 6, 2, Set(0xfff0))],
+    ),
+    row(
+        "xfs-refc-crc",
+        "XFS-AGBT-SUSPECT",
+        "the checksum of a leaf of the tree of reference counts is wrong",
+        "btree block",
+        &[edit(At::Leaf(Tree::Refcount), 4092, 4, Set(9))],
+    )
+    .stale(),
+    row(
+        "xfs-refc-blkno",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reference counts has another block's number",
+        "btree block",
+        &[edit(At::Leaf(Tree::Refcount), 16, 8, Add(8))],
+    ),
+    row(
+        "xfs-refc-owner",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reference counts is another group's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Refcount), 48, 4, Add(1))],
+    ),
+    row(
+        "xfs-refc-uuid",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reference counts is another filesystem's",
+        "btree block",
+        &[edit(At::Leaf(Tree::Refcount), 32, 4, Add(1))],
+    ),
+    row(
+        "xfs-refc-sibling-range",
+        "XFS-AGBT-SUSPECT",
+        "a leaf of the tree of reference counts has a neighbour outside the group",
+        "btree block",
+        &[edit(At::Leaf(Tree::Refcount), 12, 4, Set(0xffff_fff0))],
+    ),
+];

@@ -1,0 +1,135 @@
+//! Every case, compared with what `xfs_repair -n` prints and how it ends.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+
+use forge::damage::xfs::{Base, Volume, all, is_volume};
+use forge::damage::{ImageFile, Medium};
+
+use super::common::{Forged, assert_clean, featured, forge, repair, tools};
+
+/// Every form of directory, fork and attribute, and trees of two levels in each group.
+const PROFILE: &str = r#"
+    files = 6000
+    per_directory = [["3-9", 40], ["20-60", 20], ["200-300", 6], ["900-1200", 3]]
+    file_size = [["0", 1], ["1-9k", 9], ["40k-90k", 1]]
+    [directories]
+    fan_out = 6
+    [names]
+    length = "9-30"
+    [kinds]
+    symlinks = 0.05
+    target_length = [["9-99", 2], ["400-900", 1]]
+    special = 0.02
+    [attributes]
+    inode = 0.05
+    block = 0.05
+    [ageing]
+    freed = 0.02
+    fragmented = 0.9
+    pieces = "1-2"
+    gaps = 0.9
+    free = "1-3"
+"#;
+
+fn base(base: Base) -> Forged {
+    let mut options = featured(
+        "400M",
+        match base {
+            Base::Plain => "",
+            Base::Mapped => "rmapbt",
+            Base::Old => "nocrc",
+        },
+    );
+    if base == Base::Old {
+        options.inode_size = Some(256);
+    }
+    let forged = forge(&options, PROFILE).unwrap();
+    assert_clean(&forged.image, &format!("{base:?}"));
+    forged
+}
+
+/// An image whose changes are taken back.
+struct Undo {
+    image: ImageFile,
+    before: Vec<(u64, Vec<u8>)>,
+}
+
+impl Medium for Undo {
+    fn size(&self) -> u64 {
+        self.image.size()
+    }
+
+    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.image.read(at, bytes)
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut old = vec![0; bytes.len()];
+        self.image.read(at, &mut old)?;
+        self.before.push((at, old));
+        self.image.write(at, bytes)
+    }
+}
+
+#[test]
+fn every_case_is_reported_as_it_says() {
+    if !tools() {
+        return;
+    }
+    let mut images: BTreeMap<Base, Forged> = BTreeMap::new();
+    let mut wrong = String::new();
+    for case in all() {
+        let forged = images.entry(case.base).or_insert_with(|| base(case.base));
+        let file = File::options().read(true).write(true).open(&forged.image);
+        let mut medium = Undo {
+            image: ImageFile::new(file.unwrap()).unwrap(),
+            before: Vec::new(),
+        };
+        let mut volume = Volume::open(&mut medium).unwrap();
+        if let Err(error) = case.apply(&mut volume) {
+            writeln!(wrong, "## {}: {error}", case.name).unwrap();
+            continue;
+        }
+        let changed = medium.before.iter().any(|(at, old)| {
+            let mut now = vec![0; old.len()];
+            medium.image.read(*at, &mut now).unwrap();
+            now != *old
+        });
+        let (code, text) = repair(&forged.image);
+        let said = match case.says {
+            Some(words) => code == Some(1) && text.contains(words),
+            None => code == Some(0),
+        };
+        if !said || !changed {
+            writeln!(wrong, "## {}: exit {code:?}, changed {changed}", case.name).unwrap();
+            let lines = text
+                .lines()
+                .filter(|line| !super::common::is_progress(line) && !line.contains("would"));
+            for line in lines.take(6) {
+                writeln!(wrong, "    {line}").unwrap();
+            }
+        }
+        for (at, old) in medium.before.iter().rev() {
+            medium.image.write(*at, old).unwrap();
+        }
+    }
+    for (base, forged) in images {
+        assert_clean(&forged.image, &format!("{base:?} at the end"));
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn names_are_unique_and_say_the_code() {
+    let mut seen = std::collections::BTreeSet::new();
+    for case in all() {
+        assert!(seen.insert(case.name), "{} twice", case.name);
+        assert!(case.code.starts_with("XFS-"), "{}", case.name);
+        assert!(case.about.len() <= 90, "{}", case.name);
+    }
+    assert!(seen.len() > 150);
+    assert!(!is_volume(&mut vec![0; 9000]));
+}
