@@ -121,7 +121,8 @@ impl Blocks {
             packed.read(source, first, &mut bytes)?;
             return Ok(bytes);
         }
-        let at = first.checked_mul(self.size as u64).ok_or(Refused::Read)?;
+        // As libocfs2 computes it: numbers far outside the volume may lead back into it.
+        let at = first.wrapping_mul(self.size as u64);
         source.read_at(&mut bytes, at).map_err(|_| Refused::Read)?;
         Ok(bytes)
     }
