@@ -98,7 +98,7 @@ impl Blocks {
         let _ = sweep.each(source, spans, |piece| {
             match piece.content {
                 Content::Data(bytes) if bytes.len() == self.size => {
-                    self.keep(piece.tag, bytes.into())
+                    self.keep(piece.tag, bytes.into());
                 }
                 Content::Hole(bytes) if bytes == size => {
                     self.keep(piece.tag, vec![0; self.size].into());
