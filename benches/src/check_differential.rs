@@ -148,7 +148,7 @@ fn bench(arguments: &Arguments) -> Result<bool> {
 fn wanted(arguments: &Arguments, outcomes: &[Outcome]) -> Vec<Task> {
     if arguments.again {
         let differ = outcomes.iter().filter(|outcome| outcome.differs());
-        return differ.cloned().map(Task::Again).collect();
+        return differ.cloned().map(Box::new).map(Task::Again).collect();
     }
     if !arguments.only.is_empty() {
         return arguments.only.iter().copied().map(Task::Number).collect();

@@ -14,13 +14,16 @@ use forge::Image as _;
 use forge::damage::ocfs2::{Base, Survey};
 use forge::ocfs2::{FeatureLevel, Ocfs2};
 use forge::population::Profile;
-use testkit::fsck_ocfs2::{Ended, run_within};
+use testkit::fsck_ocfs2::{Ended, Limits, run_within};
 
 use crate::check_differential::judges::{Deadline, Judgement};
 use crate::check_differential::pool::{Overlay, PAGE, Sound};
 
 /// The exit code of a judge that does not end: that of a program which `timeout -s KILL` ends.
 const ENDLESS: i32 = 137;
+
+/// Address space of fsck.ocfs2, KiB: a small cache, which it need not clear first.
+const MEMORY_KIB: u64 = 160_000;
 
 /// Every kind of file and tree that a case may need, in as few blocks as possible.
 const PROFILE: &str = r#"
@@ -148,9 +151,13 @@ fn sound(folder: &Path, making: &Making) -> Result<Sound> {
 
 /// Whether a damaged block makes fsck.ocfs2 read outside its memory.
 pub(crate) fn leaves_memory(sound: &Sound, overlay: &Overlay<'_>) -> bool {
+    use forge::damage::ocfs2::leaves_memory;
     let size = sound.survey.as_ref().map_or(PAGE, Survey::block_size);
-    let mut blocks = overlay.pages.values().flat_map(|page| page.chunks(size));
-    blocks.any(forge::damage::ocfs2::leaves_memory)
+    overlay.pages.iter().any(|(page, over)| {
+        let before = sound.bytes[page * PAGE..].chunks(size);
+        let mut both = over.chunks(size).zip(before);
+        both.any(|(over, before)| leaves_memory(over) && !leaves_memory(before))
+    })
 }
 
 /// Asks the installed fsck.ocfs2.
@@ -158,7 +165,11 @@ pub(crate) fn reference(image: &Path, patience: Duration, astray: bool) -> Resul
     if astray {
         return Ok(Judgement::failed("reads outside its memory"));
     }
-    let run = run_within(image, patience.as_secs()).context("fsck.ocfs2 cannot be started")?;
+    let limits = Limits {
+        seconds: patience.as_secs(),
+        memory_kib: MEMORY_KIB,
+    };
+    let run = run_within(image, limits).context("fsck.ocfs2 cannot be started")?;
     let code = match run.ended {
         Ended::Code(code) => code,
         Ended::Endless => ENDLESS,

@@ -22,7 +22,7 @@ pub(crate) enum Task {
     /// As its number says.
     Number(u64),
     /// As it was.
-    Again(Outcome),
+    Again(Box<Outcome>),
 }
 
 impl Task {

@@ -5,10 +5,23 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Time limit, seconds.
-const TIME_LIMIT: u64 = 20;
-/// Limit of the address space, KiB.
-const MEMORY_LIMIT: &str = "4000000";
+/// What a run is held to.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Time, seconds.
+    pub seconds: u64,
+    /// Address space, KiB. fsck.ocfs2 has a smaller cache where there is less.
+    pub memory_kib: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            seconds: 20,
+            memory_kib: 4_000_000,
+        }
+    }
+}
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +48,20 @@ pub struct Run {
 /// # Panics
 /// There is no shell.
 pub fn run(image: &Path) -> Option<Run> {
-    run_within(image, TIME_LIMIT)
+    run_within(image, Limits::default())
 }
 
-/// `fsck.ocfs2 -fn` with this time limit in seconds. None where it is not installed.
+/// `fsck.ocfs2 -fn` within these limits. None where it is not installed.
 ///
 /// # Panics
 /// There is no shell.
-pub fn run_within(image: &Path, seconds: u64) -> Option<Run> {
+pub fn run_within(image: &Path, limits: Limits) -> Option<Run> {
+    let Limits {
+        seconds,
+        memory_kib,
+    } = limits;
     let script = format!(
-        "ulimit -c 0; ulimit -v {MEMORY_LIMIT}; exec timeout -s KILL {seconds} fsck.ocfs2 -fn \"$1\""
+        "ulimit -c 0; ulimit -v {memory_kib}; exec timeout -s KILL {seconds} fsck.ocfs2 -fn \"$1\""
     );
     let output = Command::new("sh")
         .args(["-c", &script, "sh"])

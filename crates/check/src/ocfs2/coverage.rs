@@ -170,7 +170,7 @@ mod tests {
     fn the_first_allocator_is_right_where_groups_overlap() {
         let coverage = Coverage::new(&[allocator(&[(100, 8, 1)]), allocator(&[(96, 8, 0xff)])]);
         assert_eq!(coverage.place(100).unwrap().allocator, 0);
-        assert_eq!(coverage.place(103).unwrap().in_use, false);
+        assert!(!coverage.place(103).unwrap().in_use);
         assert_eq!(coverage.place(97).unwrap().allocator, 1);
     }
 }

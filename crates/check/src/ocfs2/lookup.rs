@@ -204,8 +204,13 @@ pub(crate) fn indexed(
 
 /// The block of the leaf that a hash leads to.
 fn leaf_of(volume: &Volume<'_>, root: &[u8], wanted: NameHash) -> Result<u64, Refused> {
-    let record =
-        tree::find(volume, from(root, ROOT_LIST), wanted.major)?.ok_or(Refused::Corrupt)?;
+    // An error of the extents is none of the directory, for which fsck.ocfs2 has a code.
+    let found = tree::find(volume, from(root, ROOT_LIST), wanted.major);
+    let found = found.map_err(|refused| match refused {
+        Refused::Corrupt => Refused::Record,
+        other => other,
+    });
+    let record = found?.ok_or(Refused::Record)?;
     let (cpos, length) = (record.e_cpos.get(), u32::from(record.leaf_clusters()));
     let per_cluster = volume.layout.blocks_per_cluster();
     let last = length.wrapping_sub(1);

@@ -41,7 +41,8 @@ pub(crate) fn clusters(volume: &Volume<'_>, state: &mut State, log: &mut Log) ->
     if let Err(refused) = judged {
         unusable(log, number, refused);
     }
-    state.bitmap = load::load(volume, number, &inode, &mut blocks).0;
+    let (bitmap, loaded) = load::load(volume, number, &inode, &mut blocks);
+    (state.bitmap, state.bitmap_loaded) = (bitmap, loaded.is_ok());
     state.bitmap.groups.len() as u64
 }
 
@@ -110,7 +111,7 @@ pub(crate) fn system_inode(volume: &Volume<'_>, log: &mut Log, name: &str) -> Op
         Ok(found) => Some(found),
         Err(refused) => {
             let finding = Finding::new(&SYSTEM_FILE_UNUSABLE).name(name.as_bytes());
-            log.end(Exit::FAILED, finding.note(refused.words()));
+            log.end(refused.exit(), finding.note(refused.words()));
             None
         }
     }
@@ -118,7 +119,7 @@ pub(crate) fn system_inode(volume: &Volume<'_>, log: &mut Log, name: &str) -> Op
 
 fn unusable(log: &mut Log, number: u64, refused: Refused) {
     let finding = Finding::new(&ALLOC_NOT_USABLE).inode(number);
-    log.end(Exit::FAILED, finding.note(refused.words()));
+    log.end(refused.exit(), finding.note(refused.words()));
 }
 
 /// Whether an allocator's inode is one.

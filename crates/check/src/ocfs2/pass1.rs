@@ -16,6 +16,7 @@ mod xattr_header;
 use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::REFCOUNT_UNREADABLE;
+use super::refused::Refused;
 use super::state::State;
 use super::volume::Volume;
 use crate::frame::failure::Failure;
@@ -74,7 +75,14 @@ impl End {
         }
     }
 
-    fn unreadable(root: u64, why: &str) -> End {
-        End::failed(Finding::new(&REFCOUNT_UNREADABLE).block(root).note(why))
+    fn refused(finding: Finding, refused: Refused) -> End {
+        End {
+            exit: refused.exit(),
+            ..End::failed(finding.note(refused.words()))
+        }
+    }
+
+    fn unreadable(root: u64, refused: Refused) -> End {
+        End::refused(Finding::new(&REFCOUNT_UNREADABLE).block(root), refused)
     }
 }

@@ -8,7 +8,6 @@ use ondisk::ocfs2::xattr::{
 };
 use ondisk::ocfs2::{ChainList, Dinode, GroupDescriptor, XattrHeader, dinode, feature};
 
-use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
     CLUSTERS_SHARED, CLUSTERS_SHARED_CHAIN, DUP_CLUSTERS_ADD_REFCOUNT, DUP_CLUSTERS_CLONE,
@@ -57,7 +56,7 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
         };
         if let Err(refused) = claims.inode(bytes) {
             let finding = Finding::new(&OWNERS_UNREADABLE).inode(number);
-            log.end(Exit::FAILED, finding.note(refused.words()));
+            log.end(refused.exit(), finding.note(refused.words()));
         }
     })?;
     for (cluster, owners) in &owners {

@@ -7,6 +7,7 @@ use super::fsck_ocfs2::problems::{
     ROOT_EXISTS_NOT_DIR,
 };
 use super::lookup;
+use super::refused::Refused;
 use super::state::{Seen, State};
 use super::volume::Volume;
 use crate::frame::finding::Finding;
@@ -20,7 +21,12 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) {
         log.add(Finding::new(&ROOT_EXISTS_NOT_DIR).inode(root));
     }
     if let Err(refused) = lookup::find(volume, root, b"lost+found") {
-        log.add(Finding::new(&LOSTFOUND_MISSING).note(refused.words()));
+        let finding = Finding::new(&LOSTFOUND_MISSING).note(refused.words());
+        if refused == Refused::Depth {
+            log.end(refused.exit(), finding.beyond_reference());
+        } else {
+            log.add(finding);
+        }
     }
     for top in [root, volume.sb.s_system_dir_blkno.get()] {
         match state.directories.get_mut(&top) {

@@ -2,7 +2,6 @@
 
 use ondisk::ocfs2::system;
 
-use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
     INODE_COUNT, INODE_NOT_CONNECTED, LINKS_DISAGREE, LINKS_UNREADABLE, ORPHAN_DIR_MISSING,
@@ -51,7 +50,7 @@ pub(crate) fn orphans(volume: &Volume<'_>, log: &mut Log) {
     }
     if let Err(refused) = status {
         let finding = Finding::new(&ORPHANS_UNREADABLE);
-        log.end(Exit::FAILED, finding.note(refused.words()));
+        log.end(refused.exit(), finding.note(refused.words()));
     }
 }
 

@@ -10,7 +10,6 @@ use ondisk::ocfs2::quota::{
 };
 
 use super::blocks::Block;
-use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
     DQBLK_INVALID, DUP_DQBLK_INVALID, DUP_DQBLK_VALID, QMAGIC_INVALID, QTREE_BLK_INVALID,
@@ -41,7 +40,7 @@ pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) {
         }
         if let Err((problem, refused)) = file(volume, log, name, magic) {
             let finding = Finding::new(problem).name(name.as_bytes());
-            log.end(Exit::FAILED, finding.note(refused.words()));
+            log.end(refused.exit(), finding.note(refused.words()));
         }
     }
 }

@@ -140,6 +140,8 @@ pub(crate) const JUDGED: u64 = u64::MAX;
 pub(crate) struct State {
     /// The global bitmap.
     pub(crate) bitmap: Allocator,
+    /// Whether libocfs2 can load the global bitmap.
+    pub(crate) bitmap_loaded: bool,
     /// The inode allocators: the global one, then one of each slot.
     pub(crate) inodes: Vec<Allocator>,
     /// Clusters in use, a bit each.

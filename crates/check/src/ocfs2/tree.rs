@@ -12,6 +12,9 @@ use super::volume::{Volume, from, head, value};
 /// Levels that are followed; deeper trees are damage, as no volume needs more than five.
 const LEVELS: u16 = 32;
 
+/// `OCFS2_MAX_PATH_DEPTH`: libocfs2 looks for no leaf in a tree of so many levels.
+const MOST_LEVELS: u16 = 5;
+
 /// What a visitor wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -142,6 +145,10 @@ pub(crate) fn find(
     key: u32,
 ) -> Result<Option<ExtentRecord>, Refused> {
     let mut bytes: Vec<u8> = root.to_vec();
+    let head: ExtentHead = value(ExtentHead::read(root));
+    if head.l_tree_depth.get() >= MOST_LEVELS {
+        return Err(Refused::Depth);
+    }
     for _ in 0..=LEVELS {
         let Ok(list) = ExtentList::read(&bytes) else {
             return Ok(None);

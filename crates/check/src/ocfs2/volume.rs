@@ -4,7 +4,8 @@ use blockio::BlockSource;
 use ondisk::ocfs2::check::{self, Judged};
 use ondisk::ocfs2::superblock::BLOCK;
 use ondisk::ocfs2::{
-    Dinode, Superblock, Volume as Layout, chain, dinode, extent, feature, index, refcount, xattr,
+    Dinode, Superblock, Volume as Layout, chain, dinode, extent, feature, index, refcount, system,
+    xattr,
 };
 use zerocopy::FromZeros;
 
@@ -180,9 +181,9 @@ impl Volume<'_> {
             && inode.has_dynamic(dinode::dynamic::INDEXED_DIR)
     }
 
-    /// Number of slots.
+    /// Number of slots, no more than a volume may have.
     pub(crate) fn slots(&self) -> u16 {
-        self.sb.s_max_slots.get()
+        self.sb.s_max_slots.get().min(system::MAX_SLOTS)
     }
 }
 

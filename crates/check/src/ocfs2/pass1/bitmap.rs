@@ -13,8 +13,11 @@ use crate::ocfs2::volume::{Volume, from};
 /// Clusters that are compared together.
 const CHUNK: usize = 1 << 20;
 
-/// Compares them, one finding for each cluster.
+/// Compares them, one finding for each cluster. Nothing is compared with a bitmap that cannot be loaded.
 pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
+    if !state.bitmap_loaded {
+        return;
+    }
     let has_backups = volume.sb.has_compat(feature::BACKUP_SUPER);
     let backups: Vec<u32> = volume
         .layout

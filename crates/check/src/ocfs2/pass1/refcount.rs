@@ -71,7 +71,7 @@ fn counts(
     root: u64,
     mut tree: RefTree,
 ) -> Result<(), End> {
-    let bytes = usable(volume, root).map_err(|refused| End::unreadable(root, refused.words()))?;
+    let bytes = usable(volume, root).map_err(|refused| End::unreadable(root, refused))?;
     let rb: RefcountBlock = value(RefcountBlock::read(&bytes));
     let files = tree.files.len() as u64;
     if files != u64::from(rb.rf_count.get()) {
@@ -179,7 +179,7 @@ impl Judge<'_, '_> {
 
     /// The record of a cluster, or the gap that it is in.
     fn record(&self, cluster: u64, length: u64) -> Result<Record, End> {
-        let refused = |refused: Refused| End::unreadable(self.root, refused.words());
+        let refused = |refused: Refused| End::unreadable(self.root, refused);
         let rb: RefcountBlock = value(RefcountBlock::read(&self.bytes));
         let leaf;
         let bytes: &[u8] = if rb.rf_flags.get() & TREE == 0 {

@@ -51,7 +51,7 @@ pub(super) fn check(
     }
     place.block().map_err(|refused| {
         let finding = Finding::new(&XATTR_UNREADABLE).inode(inode.i_blkno.get());
-        End::failed(finding.block(inode.i_xattr_loc.get()).note(refused.words()))
+        End::refused(finding.block(inode.i_xattr_loc.get()), refused)
     })
 }
 

@@ -12,7 +12,7 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     DIR_NO_PARENT_RECORD, DIR_PARENT_DUP, DIRENT_DOT_EXCESS, DIRENT_DOT_INODE, DIRENT_DOTTY_DUP,
     DIRENT_DUPLICATE, DIRENT_INODE_FREE, DIRENT_INODE_RANGE, DIRENT_INODE_UNCOVERED,
     DIRENT_NAME_CHARS, DIRENT_NAME_INNER, DIRENT_NOT_DOTTY, DIRENT_TYPE, DIRENT_TYPE_UNKNOWN,
-    DIRENT_ZERO, DX_LOOKUP_FAILED, DX_LOOKUP_FAILED_SIGN,
+    DIRENT_ZERO, DX_LOOKUP_FAILED, DX_LOOKUP_FAILED_SIGN, DX_TREE_CORRUPT,
 };
 use crate::ocfs2::lookup;
 use crate::ocfs2::refused::Refused;
@@ -232,6 +232,12 @@ impl Pass<'_, '_> {
             Err(Refused::Corrupt) => {
                 self.log
                     .add(at(&DX_LOOKUP_FAILED).note(Refused::Corrupt.words()));
+                false
+            }
+            Err(Refused::Depth) => {
+                let finding = at(&DX_TREE_CORRUPT).note(Refused::Depth.words());
+                self.log
+                    .end(Refused::Depth.exit(), finding.beyond_reference());
                 false
             }
             Err(_) => false,

@@ -21,7 +21,7 @@ fn table() -> String {
         };
         let _ = writeln!(
             table,
-            "| {:#08x} | {} | {} | {class} | {severity} | {} |",
+            "| {:#08x} | {} | `{}` | {class} | {severity} | {} |",
             problem.code, problem.name, problem.pass.name, problem.meaning
         );
     }

@@ -165,7 +165,8 @@ fn any_damage_is_checked_to_the_end_within_bounds() {
                 // Some blocks cannot be read.
                 15 => {
                     let at = (number * 7919 % (sound.len() as u64 / 512)) * 512;
-                    let failing = Ram::new(&medium.bytes).failing([at..at + 8192], 5);
+                    let failing =
+                        Ram::new(&medium.bytes).failing(std::iter::once(at..at + 8192), 5);
                     hold(&failing, threads, &name)
                 }
                 _ => hold(&ram, threads, &name),
