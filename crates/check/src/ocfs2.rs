@@ -23,6 +23,7 @@
 
 mod blocks;
 mod chain_map;
+mod coverage;
 pub mod fsck_ocfs2;
 mod inode_map;
 mod lookup;
