@@ -67,6 +67,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         trace: decode(table.get("trace")).map_err(one)?,
         kernel: table.get("kernel").map(factor::plain),
         volume: decode(table.get("volume")).map_err(one)?,
+        volume_at: table.get("volume").map(|node| &node.at),
         rig: &rig,
         workloads: &workloads,
     };
@@ -205,6 +206,7 @@ struct Expander<'a> {
     trace: bool,
     kernel: Option<String>,
     volume: Volume,
+    volume_at: Option<&'a Origin>,
     rig: &'a [Factor],
     workloads: &'a [Workload],
 }
@@ -274,6 +276,7 @@ impl Expander<'_> {
             places,
             entry: at.clone(),
             device_size: rigged.device_size,
+            volume: rigged.volume_at,
         })
     }
 
@@ -287,6 +290,7 @@ impl Expander<'_> {
             trace: self.trace,
             kernel: self.kernel.clone(),
             volume: self.volume,
+            volume_at: self.volume_at.cloned(),
         };
         let mut extra = (Vec::new(), Vec::new());
         for (name, level) in levels {
@@ -301,7 +305,10 @@ impl Expander<'_> {
                 "hints" => rigged.device.hints = level.name.parse().unwrap_or(Hints::Auto),
                 "trace" => rigged.trace = level.name == "true",
                 "kernel" => rigged.kernel = Some(level.name.clone()),
-                "volume" => rigged.volume = level.name.parse().unwrap_or_default(),
+                "volume" => {
+                    rigged.volume = level.name.parse().unwrap_or_default();
+                    rigged.volume_at = Some(level.node.at.clone());
+                }
                 "device_size" => {
                     rigged.device.size = level.name.parse().unwrap_or(rigged.device.size);
                     rigged.device_size = Some(level.node.at.clone());
@@ -331,6 +338,7 @@ struct Rigged {
     trace: bool,
     kernel: Option<String>,
     volume: Volume,
+    volume_at: Option<Origin>,
 }
 
 /// Derives parameters that follow from others, and returns the values that some cell cannot use, each

@@ -23,14 +23,15 @@ fn kinds() -> String {
     names.join(", ")
 }
 
-/// A cell that cannot be what it asks for, where its workload was written.
+/// A cell that cannot be what it asks for, where its volume was written, or else its workload.
 pub(crate) fn broken(placed: &Placed) -> Option<Problem> {
     let cell = &placed.cell;
     let message = match cell.volume {
         Volume::Filled => filled(cell)?,
         Volume::Forged => forged(cell)?,
     };
-    Some(Problem::new(placed.place(""), message))
+    let at = placed.volume.as_ref().unwrap_or_else(|| placed.place(""));
+    Some(Problem::new(at, message))
 }
 
 fn filled(cell: &Cell) -> Option<String> {

@@ -13,6 +13,8 @@ pub(crate) struct Placed {
     pub(crate) entry: Origin,
     /// Where the size of the device was written, when it was.
     pub(crate) device_size: Option<Origin>,
+    /// Where it was written how the volume is filled, when it was.
+    pub(crate) volume: Option<Origin>,
 }
 
 impl Placed {

@@ -67,6 +67,7 @@ pub const PHASE_WORDS: &[PhaseWords] = &[
     phase("stat_compiled_tree", "stats compiled trees", "seconds"),
     phase("write", "writes sequentially", "throughput"),
     phase("fill", "creates files", "files"),
+    phase("forge", "takes forged files", "files"),
     phase("age_fill", "fills up", "files"),
     phase("age_remove", "removes directories", "seconds"),
     phase("age_add", "adds files", "files"),

@@ -141,7 +141,8 @@ fn fork(command: &mut Command) -> io::Result<Born> {
     Ok((begun_ns, command.spawn()?))
 }
 
-/// Limits the memory that the calling process may lock, after exec(2): root ignores the limit by a capability, which goes as well.
+/// Limits the memory that the calling process may lock, after exec(2): root ignores the limit by a capability, which goes as well. A system that
+/// lets not even root raise the limit (a container's rules) leaves it as it is: the program then locks what it likes.
 fn lock_at_most(bytes: u64) -> io::Result<()> {
     /// Of linux/capability.h.
     const CAP_IPC_LOCK: libc::c_ulong = 14;
@@ -152,13 +153,12 @@ fn lock_at_most(bytes: u64) -> io::Result<()> {
     // SAFETY: the pointer is to an initialised rlimit; PR_CAPBSET_DROP takes a number.
     let done = unsafe {
         libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) == 0
-            && (libc::prctl(libc::PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0) == 0
-                || *libc::__errno_location() == libc::EPERM)
+            && libc::prctl(libc::PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0) == 0
     };
-    if done {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+    match io::Error::last_os_error() {
+        _ if done => Ok(()),
+        error if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+        error => Err(error),
     }
 }
 

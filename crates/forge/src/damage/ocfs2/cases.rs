@@ -3,6 +3,7 @@
 mod allocators;
 mod attributes;
 mod directories;
+mod discontig;
 mod extents;
 mod inodes;
 mod links;
@@ -15,6 +16,7 @@ use super::case::Case;
 pub fn all() -> impl Iterator<Item = &'static Case> {
     [
         allocators::CASES,
+        discontig::CASES,
         inodes::CASES,
         logs::CASES,
         extents::CASES,

@@ -24,6 +24,13 @@ pub(super) static CASES: &[Case] = &[
         &[edit(At::AttributeBlock, ENTRY + 4, 2, Set(9000))],
     ),
     fields(
+        "xattr-entry-invalid",
+        "XATTR_ENTRY_INVALID",
+        "the name of an attribute is over the next attribute's entry",
+        &[edit(At::AttributeBlock, ENTRY + 4, 2, Set(32))],
+    )
+    .also(&["XATTR_HASH_INVALID"]),
+    fields(
         "xattr-location-invalid",
         "XATTR_LOCATION_INVALID",
         "the entry of a short value leads to clusters",

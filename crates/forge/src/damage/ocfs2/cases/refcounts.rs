@@ -96,6 +96,40 @@ pub(super) static CASES: &[Case] = &[
         },
     ),
     with(
+        "refcount-list-used",
+        "REFCOUNT_LIST_USED",
+        "a list of counts has more than its room",
+        |volume| {
+            shared(volume, |block, _| {
+                list(block, |head| head.rl_used.set(head.rl_count.get() + 1))
+            })
+        },
+    )
+    .also(&[
+        "CLUSTER_ALLOC_BIT",
+        "REFCOUNT_CLUSTER_COLLISION",
+        "REFCOUNT_CLUSTER_RANGE",
+    ])
+    .ends(End::Exit(8)),
+    with(
+        "refcount-cluster-range",
+        "REFCOUNT_CLUSTER_RANGE",
+        "a count is of clusters outside the volume",
+        |volume| {
+            let end = u64::from(volume.clusters);
+            shared(volume, |block, _| {
+                let record = RefcountRecord {
+                    r_cpos: (end + 5).into(),
+                    r_clusters: 3.into(),
+                    r_refcount: 1.into(),
+                };
+                list(block, |head| head.rl_used.set(2))?;
+                Ok(RefcountList::put(&mut block[LIST..], 1, record)?)
+            })
+        },
+    )
+    .also(&["REFCOUNT_REC_REDUNDANT"]),
+    with(
         "refcount-root-block-invalid",
         "REFCOUNT_ROOT_BLOCK_INVALID",
         "the root of a tree of counts is no such block",
