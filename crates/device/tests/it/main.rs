@@ -1,0 +1,3 @@
+//! The models from outside: under random loads.
+
+mod trees;
