@@ -12,6 +12,9 @@
 //! extracted from a drive, fitted to named results, or assumed. [`Variation`] draws figures from the
 //! ranges of their sources, so that a result can have an interval.
 //!
+//! **Replay** ([`replay`]) runs recorded requests on a model: at their recorded times, at their
+//! recorded depth, or in their dependency order.
+//!
 //! The disk model follows Ruemmler and Wilkes (An introduction to disk drive modeling, 1994) in its
 //! parts, but needs only what data sheets print. Sustained rates already contain track and cylinder
 //! skews, so there is no table of tracks: the angle of a byte is the time that reading up to it takes,
@@ -29,6 +32,7 @@ mod limits;
 pub mod link;
 mod model;
 mod random;
+pub mod replay;
 mod slab;
 pub mod ssd;
 mod timeline;
