@@ -27,6 +27,7 @@ pub mod array;
 mod catalogue;
 pub mod controller;
 pub mod disk;
+pub mod disksim;
 mod file;
 mod limits;
 pub mod link;
