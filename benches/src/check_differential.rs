@@ -1,19 +1,23 @@
-//! Damaged filesystems, checked by `check` and by the installed `e2fsck -fn`: does one find what the other does not?
+//! Damaged filesystems, checked by `check` and by the installed `e2fsck -fn` or `fsck.ocfs2 -fn`: does one find what the other does not?
 //!
 //! What is done. A pool of small sound filesystems is made by e2fsprogs (`fixtures::bases`). Image number N takes one
 //! of them and damages it: one in five by a named case, the others by one to four random changes whose seed is N, with
 //! checksums that fit in three of four changes. Both judge the same file; ours within this process, theirs as Debian
 //! ships it, two at a time. The exit codes are compared: they are e2fsck's whole verdict.
 //!
+//! `--format ocfs2` does the same with volumes that our forge makes, and compares more: the way fsck.ocfs2 ends, each code and how
+//! often it is printed. Its exit code is 0 whatever it finds. Where it runs for ever or crashes, ours must say that it does.
+//!
 //! What does not count against ours: runs that e2fsck itself does not survive (a signal, no end
 //! within the time allowed, or an attempt to write although `-n` forbids it). They are counted and
-//! listed all the same, with whether ours finished.
+//! listed all the same, with whether ours finished. Of OCFS2 these are the images that make fsck.ocfs2 read outside its memory.
 //!
 //! Every result is appended to a file as it comes; an interrupted run resumes where it stopped. A
 //! difference is kept with its number, which is all that is needed to make it again (`--only N
 //! --keep FOLDER`).
 
 mod judges;
+mod ocfs2;
 mod outcome;
 mod pool;
 mod workbench;
@@ -26,7 +30,7 @@ use crate::needs;
 use crate::run::{Stop, verdict};
 use crate::table::Printer;
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use crate::check_differential::outcome::{Outcome, differences, read_results, summary};
 use crate::check_differential::pool::{Pool, Task};
@@ -34,6 +38,9 @@ use crate::check_differential::pool::{Pool, Task};
 /// Damages images, has them judged by both and prints where the verdicts differ.
 #[derive(Parser, Debug)]
 pub(crate) struct Arguments {
+    /// Filesystem.
+    #[arg(long, value_enum, default_value = "ext4")]
+    format: Format,
     /// Images.
     #[arg(long, default_value_t = 2000)]
     count: u64,
@@ -72,14 +79,47 @@ pub(crate) struct Arguments {
     list: usize,
 }
 
+/// What is damaged, and by what it is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Ext4,
+    Ocfs2,
+}
+
+impl Format {
+    /// The reference.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Format::Ext4 => "e2fsck",
+            Format::Ocfs2 => "fsck.ocfs2",
+        }
+    }
+
+    /// The share of images whose verdict may differ.
+    pub(crate) fn tolerated(self) -> f64 {
+        match self {
+            Format::Ext4 => 0.002,
+            Format::Ocfs2 => 0.005,
+        }
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments) -> ExitCode {
     verdict("check_differential", bench(arguments))
 }
 
 /// Whether all targets were met.
 fn bench(arguments: &Arguments) -> Result<bool> {
-    let programs = ["e2fsck", "mke2fs", "debugfs"];
-    needs::peers(&programs.map(|program| (program, "e2fsprogs")))?;
+    match arguments.format {
+        Format::Ext4 => {
+            let programs = ["e2fsck", "mke2fs", "debugfs"];
+            needs::peers(&programs.map(|program| (program, "e2fsprogs")))?;
+        }
+        Format::Ocfs2 => {
+            let programs = ["fsck.ocfs2", "mkfs.ocfs2"];
+            needs::peers(&programs.map(|program| (program, "ocfs2-tools")))?;
+        }
+    }
     let stop = Stop::on_signals()?;
     let mut outcomes = read_results(&arguments.results)?;
     let wanted = wanted(arguments, &outcomes);
@@ -87,7 +127,7 @@ fn bench(arguments: &Arguments) -> Result<bool> {
         let folder = tempfile::Builder::new()
             .prefix("fslab-differential-")
             .tempdir_in(&arguments.dir)?;
-        let pool = Pool::make(folder.path(), &arguments.bases)?;
+        let pool = Pool::make(arguments.format, folder.path(), &arguments.bases)?;
         let fresh = workbench::judge_all(arguments, &pool, &wanted, &stop)?;
         if arguments.only.is_empty() {
             let judged: BTreeSet<u64> = fresh.iter().map(|outcome| outcome.number).collect();
@@ -98,8 +138,8 @@ fn bench(arguments: &Arguments) -> Result<bool> {
         }
     }
     let mut printer = Printer::default();
-    printer.show(&summary(&outcomes));
-    print!("{}", differences(&outcomes, arguments.list));
+    printer.show(&summary(&outcomes, arguments.format));
+    print!("{}", differences(&outcomes, arguments));
     stop.check()?;
     Ok(printer.all_met())
 }

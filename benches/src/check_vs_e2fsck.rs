@@ -39,7 +39,9 @@ use crate::table::{Printer, Row, Table};
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
-use sides::{Measured, Peaks};
+pub(crate) use bounds::plain_reader;
+use sides::Measured;
+pub(crate) use sides::{Peaks, cold};
 use sizes::Sized;
 
 const MIB: f64 = (1 << 20) as f64;

@@ -6,7 +6,7 @@
 //! machine would make such tests fail, and people would then stop believing them.
 //!
 //! Three of them judge verdicts, not times: `compare_power` counts how often the verdicts between runs are
-//! right, `check_differential` compares the checker's verdict with e2fsck's on thousands of damaged images,
+//! right, `check_differential` compares the checker's verdict with e2fsck's or fsck.ocfs2's on thousands of damaged images,
 //! and `guest_pass` makes, mounts, fills and checks every device and filesystem in guests. They take minutes
 //! to hours where a test may take seconds, so `scripts/bench` runs them and `make test` does not.
 //!
@@ -17,6 +17,7 @@ mod blockio_vs_peers;
 mod build_vs_build;
 mod check_differential;
 mod check_vs_e2fsck;
+mod check_vs_fsck_ocfs2;
 mod compare_power;
 mod counter_experiments;
 mod fill_vs_fs_mark;
@@ -65,6 +66,7 @@ enum Bench {
     BuildVsBuild(build_vs_build::Arguments),
     CheckDifferential(check_differential::Arguments),
     CheckVsE2fsck(check_vs_e2fsck::Arguments),
+    CheckVsFsckOcfs2(check_vs_fsck_ocfs2::Arguments),
     ComparePower(compare_power::Arguments),
     CounterExperiments(counter_experiments::Arguments),
     FillVsFsMark(fill_vs_fs_mark::Arguments),
@@ -92,6 +94,7 @@ pub fn main() -> ExitCode {
         Bench::BuildVsBuild(arguments) => build_vs_build::main(&arguments),
         Bench::CheckDifferential(arguments) => check_differential::main(&arguments),
         Bench::CheckVsE2fsck(arguments) => check_vs_e2fsck::main(arguments),
+        Bench::CheckVsFsckOcfs2(arguments) => check_vs_fsck_ocfs2::main(arguments),
         Bench::ComparePower(arguments) => compare_power::main(&arguments),
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
         Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
@@ -126,12 +129,17 @@ mod tests {
         let script = include_str!("../../scripts/bench");
         let list = script.split_once("benches=(\n").unwrap().1;
         let (list, rest) = list.split_once("\n)").unwrap();
-        let apart = ["check_differential", "mix_vs_fio", "throughput_vs_iozone"];
+        let apart = [
+            "check_differential",
+            "check_vs_fsck_ocfs2",
+            "mix_vs_fio",
+            "throughput_vs_iozone",
+        ];
         for name in list.split_whitespace().chain(apart) {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
         assert!(rest.contains("measure check_differential"));
-        for name in ["throughput_vs_iozone", "mix_vs_fio"] {
+        for name in ["throughput_vs_iozone", "mix_vs_fio", "check_vs_fsck_ocfs2"] {
             assert!(rest.contains(&format!("optional {name}")), "{name}");
         }
     }

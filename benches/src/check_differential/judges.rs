@@ -1,5 +1,6 @@
 //! The two judges: the installed e2fsck in its own process, and ours within this one.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use testkit::reference::NO_VERDICT;
 
 /// Verdict of one checker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Judgement {
     /// The exit code; none where the judge crashed or did not end.
     pub(crate) code: Option<i32>,
@@ -25,6 +26,19 @@ pub(crate) struct Judgement {
     pub(crate) failure: Option<String>,
     /// The first problems found, by name or number.
     pub(crate) problems: Vec<String>,
+    /// Codes and how often each was printed, where they are compared.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) codes: BTreeMap<String, u64>,
+}
+
+impl Judgement {
+    /// No verdict, and why.
+    pub(crate) fn failed(failure: impl Into<String>) -> Judgement {
+        Judgement {
+            failure: Some(failure.into()),
+            ..Judgement::default()
+        }
+    }
 }
 
 /// Asks the installed e2fsck. One that does not end is killed outright: it minds a polite signal only when it comes to it.
@@ -68,6 +82,7 @@ pub(crate) fn e2fsck(image: &Path, patience: Duration) -> Result<Judgement> {
         code: code.filter(|_| failure.is_none()),
         failure,
         problems: named_problems(&xml),
+        codes: BTreeMap::new(),
     })
 }
 
@@ -97,7 +112,7 @@ fn named_problems(xml: &str) -> Vec<String> {
 }
 
 /// Ends a check that goes on for too long.
-struct Deadline(Instant);
+pub(crate) struct Deadline(pub(crate) Instant);
 
 impl Observer for Deadline {}
 
@@ -109,11 +124,6 @@ impl Progress for Deadline {
 
 /// Runs ours, in this process, with this many threads.
 pub(crate) fn ours(image: &Path, patience: Duration, threads: usize) -> Judgement {
-    let failed = |failure: String| Judgement {
-        code: None,
-        failure: Some(failure),
-        problems: Vec::new(),
-    };
     let options = Options {
         threads,
         keep: 64,
@@ -135,8 +145,8 @@ pub(crate) fn ours(image: &Path, patience: Duration, threads: usize) -> Judgemen
         .map_err(|error| error.to_string())
     }));
     match judged {
-        Err(_) => failed("panicked".into()),
-        Ok(Err(error)) => failed(error),
+        Err(_) => Judgement::failed("panicked"),
+        Ok(Err(error)) => Judgement::failed(error),
         Ok(Ok(report)) => {
             let list = report.findings.list.iter();
             let mut problems: Vec<String> = list
@@ -151,8 +161,8 @@ pub(crate) fn ours(image: &Path, patience: Duration, threads: usize) -> Judgemen
                         .exit_code
                         .into(),
                 ),
-                failure: None,
                 problems,
+                ..Judgement::default()
             }
         }
     }

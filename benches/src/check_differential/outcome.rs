@@ -11,9 +11,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::check_differential::judges::Judgement;
-
-/// The share of images whose verdict may differ.
-const TOLERATED: f64 = 0.002;
+use crate::check_differential::{Arguments, Format};
 
 /// Result of one image.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,13 +24,14 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether e2fsck has a verdict that ours can be compared with.
+    /// Whether the reference has a verdict that ours can be compared with.
     pub(crate) fn counts(&self) -> bool {
         self.theirs.code.is_some()
     }
 
     pub(crate) fn differs(&self) -> bool {
-        self.ours.code.is_none() || (self.counts() && self.ours.code != self.theirs.code)
+        let same = self.ours.code == self.theirs.code && self.ours.codes == self.theirs.codes;
+        self.ours.code.is_none() || (self.counts() && !same)
     }
 }
 
@@ -53,10 +52,15 @@ pub(crate) fn read_results(path: &Path) -> Result<Vec<Outcome>> {
     Ok(outcomes.into_values().collect())
 }
 
-pub(crate) fn summary(outcomes: &[Outcome]) -> Table {
+pub(crate) fn summary(outcomes: &[Outcome], format: Format) -> Table {
+    let compared = match format {
+        Format::Ext4 => "exit codes of both",
+        Format::Ocfs2 => "exits of both, and codes with their numbers",
+    };
+    let fails = format!("{} fails", format.program());
     let mut table = Table::new(
-        format!("{} damaged images, exit codes of both", outcomes.len()),
-        &["images", "same", "differ", "e2fsck fails", "differ %"],
+        format!("{} damaged images, {compared}", outcomes.len()),
+        &["images", "same", "differ", &fails, "differ %"],
     );
     let mut bases: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
     for outcome in outcomes {
@@ -84,9 +88,10 @@ pub(crate) fn summary(outcomes: &[Outcome]) -> Table {
         ];
         // A single base has too few images for the share to mean anything but in sum.
         let (target, met) = if name == "all" {
-            ("< 0.20", share < TOLERATED)
+            let tolerated = format.tolerated();
+            (format!("< {:.2}", tolerated * 100.0), share < tolerated)
         } else {
-            ("", true)
+            (String::new(), true)
         };
         table.rows.push(Row::new(name, cells, target, met));
     }
@@ -94,7 +99,8 @@ pub(crate) fn summary(outcomes: &[Outcome]) -> Table {
 }
 
 /// Differences grouped by both verdicts, most frequent first.
-pub(crate) fn differences(outcomes: &[Outcome], most: usize) -> String {
+pub(crate) fn differences(outcomes: &[Outcome], arguments: &Arguments) -> String {
+    let (most, program) = (arguments.list, arguments.format.program());
     let mut kinds: BTreeMap<String, Vec<&Outcome>> = BTreeMap::new();
     for outcome in outcomes.iter().filter(|outcome| outcome.differs()) {
         let first = |judgement: &Judgement| {
@@ -109,7 +115,7 @@ pub(crate) fn differences(outcomes: &[Outcome], most: usize) -> String {
             (None, code) => format!("{} {}", code.unwrap_or(-1), first(judgement)),
         };
         let kind = format!(
-            "e2fsck {}, ours {}",
+            "{program} {}, ours {}",
             verdict(&outcome.theirs),
             verdict(&outcome.ours)
         );
@@ -130,7 +136,7 @@ pub(crate) fn differences(outcomes: &[Outcome], most: usize) -> String {
             );
             let _ = writeln!(
                 text,
-                "         e2fsck: {}",
+                "         {program}: {}",
                 outcome.theirs.problems.join(" ")
             );
             let _ = writeln!(text, "         ours:   {}", outcome.ours.problems.join(" "));
@@ -153,8 +159,7 @@ mod tests {
     fn outcome(theirs: Option<i32>, ours: Option<i32>) -> Outcome {
         let judgement = |code| Judgement {
             code,
-            failure: None,
-            problems: Vec::new(),
+            ..Judgement::default()
         };
         Outcome {
             number: 1,
@@ -171,12 +176,22 @@ mod tests {
         assert!(outcome(Some(4), Some(0)).differs());
         assert!(!outcome(None, Some(0)).differs());
         assert!(outcome(None, None).differs());
-        let table = summary(&[outcome(Some(4), Some(4)), outcome(Some(0), Some(4))]);
+        let both = [outcome(Some(4), Some(4)), outcome(Some(0), Some(4))];
+        let table = summary(&both, Format::Ext4);
         assert_eq!(
             table.rows.last().unwrap().cells,
             ["2", "1", "1", "0", "50.00"]
         );
         assert!(!table.all_met());
+    }
+
+    #[test]
+    fn another_number_of_a_code_is_a_difference() {
+        let mut one = outcome(Some(0), Some(0));
+        one.theirs.codes = [("EB_GEN".to_owned(), 2)].into();
+        assert!(one.differs());
+        one.ours.codes.clone_from(&one.theirs.codes);
+        assert!(!one.differs());
     }
 
     #[test]

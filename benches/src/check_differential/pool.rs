@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use fixtures::bases as base;
+use forge::damage::ocfs2::Survey;
 use forge::damage::{self, Case, Filesystem, Medium, Random};
 
 use crate::check_differential::outcome::Outcome;
+use crate::check_differential::{Format, ocfs2};
 
 /// One image to be judged.
 #[derive(Clone, Debug)]
@@ -32,28 +34,41 @@ impl Task {
     }
 }
 
-/// Sound filesystems, in memory.
+/// A sound filesystem, in memory.
+pub(crate) struct Sound {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    /// The metadata of a volume of OCFS2.
+    pub(crate) survey: Option<Survey>,
+}
+
+/// Sound filesystems.
 pub(crate) struct Pool {
     pub(crate) folder: PathBuf,
-    pub(crate) bases: Vec<(&'static base::Base, Vec<u8>)>,
+    pub(crate) bases: Vec<Sound>,
+    format: Format,
 }
 
 impl Pool {
-    pub(crate) fn make(folder: &Path, names: &[String]) -> Result<Pool> {
-        let wanted =
-            |base: &&base::Base| names.is_empty() || names.iter().any(|name| name == base.name);
-        let mut bases = Vec::new();
-        for base in base::BASES.iter().filter(wanted) {
-            let path = base.make(folder)?;
-            bases.push((base, fs::read(&path)?));
-            fs::remove_file(path)?;
-        }
+    pub(crate) fn make(format: Format, folder: &Path, names: &[String]) -> Result<Pool> {
+        let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+        let bases = match format {
+            Format::Ext4 => ext4(folder, wanted)?,
+            Format::Ocfs2 => ocfs2::bases(folder, wanted)?,
+        };
         if bases.is_empty() {
-            bail!("no base is called so; the bases are in crates/fixtures/src/bases.rs");
+            bail!(
+                "no base is called so; the bases are in {}",
+                match format {
+                    Format::Ext4 => "crates/fixtures/src/bases.rs",
+                    Format::Ocfs2 => "benches/src/check_differential/ocfs2.rs",
+                }
+            );
         }
         Ok(Pool {
             folder: folder.to_owned(),
             bases,
+            format,
         })
     }
 
@@ -67,33 +82,41 @@ impl Pool {
 
     fn again(&self, outcome: &Outcome) -> Result<(usize, Plan)> {
         let mut bases = self.bases.iter();
-        let at = bases.position(|(base, _)| base.name == outcome.base);
+        let at = bases.position(|base| base.name == outcome.base);
         let at = at.with_context(|| format!("there is no base {} any more", outcome.base))?;
         let case = match &outcome.damage[..] {
-            [name] => damage::all().find(|case| case.name == name),
+            [name] => self.cases().find(|case| case.name() == name),
             _ => None,
         };
-        let plan = case.map_or_else(|| random(outcome.number), Plan::Case);
+        let plan = case.unwrap_or_else(|| random(outcome.number));
         Ok((at, plan))
+    }
+
+    /// The cases of the filesystem.
+    fn cases(&self) -> Box<dyn Iterator<Item = Plan>> {
+        match self.format {
+            Format::Ext4 => Box::new(damage::all().map(Plan::Case)),
+            Format::Ocfs2 => Box::new(damage::ocfs2::all().map(Plan::Ocfs2Case)),
+        }
     }
 
     fn drawn(&self, number: u64) -> (usize, Plan) {
         let draw = mixed(number);
-        let cases: Vec<&'static Case> = damage::all().collect();
         if draw.is_multiple_of(5) {
-            let case = cases[(draw / 5 % cases.len() as u64) as usize];
+            let mut cases: Vec<Plan> = self.cases().collect();
+            let case = cases.swap_remove((draw / 5 % cases.len() as u64) as usize);
             // Half on the base it was written for, half on any base that it fits.
             let home = self
                 .bases
                 .iter()
-                .position(|(base, _)| base.name == case.base);
+                .position(|base| case.is_at_home(&base.name));
             let anywhere = (draw / 1000 % self.bases.len() as u64) as usize;
             let at = if (draw / 7).is_multiple_of(2) {
                 home.unwrap_or(anywhere)
             } else {
                 anywhere
             };
-            return (at, Plan::Case(case));
+            return (at, case);
         }
         let at = (draw / 1000 % self.bases.len() as u64) as usize;
         (at, random(number))
@@ -109,24 +132,64 @@ fn random(number: u64) -> Plan {
     })
 }
 
+/// The bases of ext4.
+fn ext4(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Sound>> {
+    let mut bases = Vec::new();
+    for base in base::BASES.iter().filter(|base| wanted(base.name)) {
+        let path = base.make(folder)?;
+        bases.push(Sound {
+            name: base.name.to_owned(),
+            bytes: fs::read(&path)?,
+            survey: None,
+        });
+        fs::remove_file(path)?;
+    }
+    Ok(bases)
+}
+
 /// What is to be done to an image.
 pub(crate) enum Plan {
     Case(&'static Case),
+    Ocfs2Case(&'static damage::ocfs2::Case),
     Random(Random),
 }
 
 impl Plan {
-    pub(crate) fn carry_out(&self, medium: &mut dyn Medium) -> Result<Vec<String>, damage::Error> {
+    /// The name of the case; empty for random changes.
+    fn name(&self) -> &'static str {
         match self {
-            Plan::Case(case) => {
-                case.apply(&mut Filesystem::open(medium)?)?;
-                Ok(vec![case.name.to_owned()])
-            }
+            Plan::Case(case) => case.name,
+            Plan::Ocfs2Case(case) => case.name,
+            Plan::Random(_) => "",
+        }
+    }
+
+    /// Whether the case was written for a base of that name.
+    fn is_at_home(&self, base: &str) -> bool {
+        match self {
+            Plan::Case(case) => case.base == base,
+            Plan::Ocfs2Case(case) => ocfs2::home(case.base) == base,
+            Plan::Random(_) => false,
+        }
+    }
+
+    pub(crate) fn carry_out(
+        &self,
+        base: &Sound,
+        medium: &mut dyn Medium,
+    ) -> Result<Vec<String>, damage::Error> {
+        match self {
+            Plan::Case(case) => case.apply(&mut Filesystem::open(medium)?)?,
+            Plan::Ocfs2Case(case) => case.apply(&mut damage::ocfs2::Volume::open(medium)?)?,
             Plan::Random(what) => {
-                let changes = damage::random(medium, what)?;
-                Ok(changes.into_iter().map(|change| change.0).collect())
+                let changes = match &base.survey {
+                    Some(survey) => damage::ocfs2::random(medium, survey, what)?,
+                    None => damage::random(medium, what)?,
+                };
+                return Ok(changes.into_iter().map(|change| change.0).collect());
             }
         }
+        Ok(vec![self.name().to_owned()])
     }
 }
 

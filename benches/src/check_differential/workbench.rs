@@ -13,10 +13,11 @@ use crate::run::Stop;
 use anyhow::{Context, Result, bail};
 use forge::damage;
 
-use crate::check_differential::Arguments;
 use crate::check_differential::judges::{e2fsck, ours};
+use crate::check_differential::ocfs2;
 use crate::check_differential::outcome::Outcome;
 use crate::check_differential::pool::{Overlay, PAGE, Pool, Task};
+use crate::check_differential::{Arguments, Format};
 
 /// Judges them all, and writes each result down at once.
 pub(crate) fn judge_all(
@@ -102,12 +103,13 @@ impl<'a> Workbench<'a> {
     fn judge(&mut self, task: &Task) -> Result<Option<Outcome>> {
         let number = task.number();
         let (at, plan) = self.pool.of(task)?;
-        let (base, bytes) = &self.pool.bases[at];
+        let base = &self.pool.bases[at];
+        let bytes = &base.bytes;
         let mut overlay = Overlay {
             below: bytes,
             pages: BTreeMap::new(),
         };
-        let damage = match plan.carry_out(&mut overlay) {
+        let damage = match plan.carry_out(base, &mut overlay) {
             Ok(damage) => damage,
             // A case on another base than its own: no such structure, or one without the fields.
             Err(damage::Error::Missing { .. } | damage::Error::Unsound(_)) => return Ok(None),
@@ -115,17 +117,24 @@ impl<'a> Workbench<'a> {
                 return Err(error).with_context(|| format!("image {number} on {}", base.name));
             }
         };
-        let (path, file) = self.file(at, base.name, bytes)?;
+        let (path, file) = self.file(at, &base.name, bytes)?;
         for (page, over) in &overlay.pages {
             file.write_all_at(over, (page * PAGE) as u64)?;
         }
         let patience = Duration::from_secs(self.arguments.patience);
-        let theirs = e2fsck(&path, patience)?;
         // One to three threads: who reads what must not matter, and an image is judged again as it was.
-        let ours = ours(&path, patience, 1 + (number % 3) as usize);
+        let threads = 1 + (number % 3) as usize;
+        let (theirs, ours) = match self.arguments.format {
+            Format::Ext4 => (e2fsck(&path, patience)?, ours(&path, patience, threads)),
+            Format::Ocfs2 => {
+                let astray = ocfs2::leaves_memory(base, &overlay);
+                let theirs = ocfs2::reference(&path, patience, astray)?;
+                (theirs, ocfs2::ours(&path, patience, threads))
+            }
+        };
         let outcome = Outcome {
             number,
-            base: base.name.to_owned(),
+            base: base.name.clone(),
             damage,
             theirs,
             ours,
@@ -153,7 +162,12 @@ impl<'a> Workbench<'a> {
             .truncate(true)
             .write(true)
             .open(&path)?;
-        file.write_all_at(bytes, 0)?;
+        file.set_len(bytes.len() as u64)?;
+        for (nth, page) in bytes.chunks(PAGE).enumerate() {
+            if page.iter().any(|&byte| byte != 0) {
+                file.write_all_at(page, (nth * PAGE) as u64)?;
+            }
+        }
         self.files.insert(at, (path.clone(), file.try_clone()?));
         Ok((path, file))
     }

@@ -22,6 +22,8 @@
 //! continues after that; what it finds then counts for the strict verdict alone.
 
 mod blocks;
+mod chain_map;
+mod coverage;
 pub mod fsck_ocfs2;
 mod inode_map;
 mod lookup;
@@ -50,6 +52,7 @@ use crate::frame::observer::Observer;
 use crate::frame::options::Options;
 use crate::frame::pass::Pass;
 use crate::frame::report::Report;
+pub use chain_map::ChainMap;
 pub use run::check;
 
 /// The checker of OCFS2.

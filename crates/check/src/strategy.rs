@@ -92,6 +92,9 @@ pub enum Step {
     /// Descriptors of inodes: inode allocation chains, or inode bitmaps.
     #[serde(rename = "0b")]
     Inodes,
+    /// Descriptors of extent blocks: extent block allocation chains.
+    #[serde(rename = "0c")]
+    Extents,
     /// Inode tables.
     #[serde(rename = "1")]
     Scan,
@@ -102,13 +105,20 @@ pub enum Step {
 
 impl Step {
     /// All of them, in order.
-    pub const ALL: [Step; 4] = [Step::Clusters, Step::Inodes, Step::Scan, Step::Directories];
+    pub const ALL: [Step; 5] = [
+        Step::Clusters,
+        Step::Inodes,
+        Step::Extents,
+        Step::Scan,
+        Step::Directories,
+    ];
 
-    /// `0a`, `0b`, `1`, `2`.
+    /// `0a`, `0b`, `0c`, `1`, `2`.
     pub const fn name(self) -> &'static str {
         match self {
             Step::Clusters => "0a",
             Step::Inodes => "0b",
+            Step::Extents => "0c",
             Step::Scan => "1",
             Step::Directories => "2",
         }

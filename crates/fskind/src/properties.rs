@@ -37,8 +37,6 @@ pub struct Properties {
     pub fixed_inodes: bool,
     /// It can be written to a zoned device.
     pub zoned: bool,
-    /// The workload `scan` reads it with its own checker, not with a reader of the lab.
-    pub scan_by_checker: bool,
     /// Its recovery after a power cut is tested; `fslab crash` offers it.
     pub crash_tested: bool,
     /// Its journal.

@@ -37,6 +37,8 @@ pub(crate) struct Job<'a> {
     pub(crate) prepared: &'a Prepared,
     pub(crate) kind: FilesystemKind,
     pub(crate) spec: &'a CheckSpec,
+    /// Bytes of memory that it may lock; none: any number.
+    pub(crate) locked: Option<u64>,
     /// The run's folder.
     pub(crate) folder: &'a Path,
     pub(crate) watcher: &'a dyn Watcher,
@@ -54,6 +56,7 @@ pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
         block_name: job.prepared.block_name().map(str::to_owned),
         extra: job.spec.extra(job.kind).to_vec(),
         timeout: Duration::from_secs_f64(job.spec.timeout_seconds),
+        locked: job.locked,
     };
     let observer = Passes {
         prepared: job.prepared,

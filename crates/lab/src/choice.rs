@@ -91,8 +91,13 @@ fn choose_on(host: &dyn HostInfo, plan: &Plan, request: &ExecutorRequest) -> Res
         asked = Some(qemu);
     }
     crate::crash::requirements::devices(plan)?;
+    let forged = plan.cells.iter().any(|cell| cell.volume.is_forged());
+    if forged && matches!(asked, Some(Runner::Guest(_))) {
+        return Err(Error::Preflight(FORGED_IN_A_GUEST.into()));
+    }
     let runners = match asked {
         Some(one) => vec![one],
+        None if forged => vec![Runner::Host],
         None => vec![
             Runner::Host,
             Runner::Guest(GuestMachine::Uml),
@@ -130,6 +135,9 @@ fn choose_on(host: &dyn HostInfo, plan: &Plan, request: &ExecutorRequest) -> Res
     };
     Err(Error::Preflight(format!("{}; {next}", passed.join("; "))))
 }
+
+/// Why a forged volume is not read in a guest.
+const FORGED_IN_A_GUEST: &str = "volume = \"forged\" is read on the host, which needs no driver for it; leave out --executor and --kernel";
 
 fn chosen(candidate: Candidate, passed: &[String], asked: bool) -> Choice {
     let begin = match (passed.is_empty(), asked) {

@@ -27,6 +27,7 @@ pub mod crash;
 pub mod error;
 pub mod executor;
 pub mod facilities;
+mod forged;
 pub mod guest;
 pub mod interrupt;
 mod io_crosscheck;

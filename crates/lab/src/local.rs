@@ -5,6 +5,7 @@
 
 mod crash;
 mod findings;
+mod forged;
 mod reading;
 mod variants;
 
@@ -30,7 +31,7 @@ use crate::observer::{self, Observations, ObserverOptions, TrialObserver};
 use crate::target::Target;
 use crate::trial_trace::{self, Spans, Traced};
 use crate::watch::Watcher;
-use crate::{convert, reference, scan, scan_program, stack, telemetry};
+use crate::{convert, reference, scan, stack, telemetry};
 
 /// The step in which the filesystem goes.
 pub(crate) const UNMOUNTING: &str = "unmounting";
@@ -49,6 +50,8 @@ pub struct LocalExecutor<'a> {
     /// Where readings of the machine's noise come from; none in a guest, whose host takes them.
     noise: Option<Arc<dyn noise::Source>>,
     recent: Recent,
+    /// The volume that was written for the last trial, where one was.
+    forged: Option<forged::Image>,
     watcher: &'a dyn Watcher,
     interrupt: &'a Interrupt,
 }
@@ -74,6 +77,7 @@ impl<'a> LocalExecutor<'a> {
             leaves_logs: false,
             noise: None,
             recent: Recent::default(),
+            forged: None,
             watcher,
             interrupt,
         })
@@ -96,7 +100,13 @@ impl<'a> LocalExecutor<'a> {
     }
 
     fn prepare(&mut self, cell: &Cell) -> Result<Prepared, rig::Error> {
-        let request = rig::Request {
+        let progress = self.interrupt.with(self.watcher);
+        self.rig.prepare(&Self::request(cell), &progress)
+    }
+
+    /// What a cell asks of the rig.
+    fn request(cell: &Cell) -> rig::Request {
+        rig::Request {
             image_size: cell.device.size.get(),
             readahead_sectors: cell.device.readahead,
             discard: cell.device.discard,
@@ -106,9 +116,7 @@ impl<'a> LocalExecutor<'a> {
             limit: cell.device.limit.map(convert::limits),
             memory: cell.memory.map(Bytes::get),
             stack: stack::stacking(&cell.device),
-        };
-        let progress = self.interrupt.with(self.watcher);
-        self.rig.prepare(&request, &progress)
+        }
     }
 
     /// Samples the device, its members, the disk below it and the machine, through workload and check.
@@ -211,12 +219,15 @@ impl<'a> LocalExecutor<'a> {
         self.watcher.activity(trial, "preparing");
         let mut meter = self.noise_meter();
         let begun = meter.as_ref().map(NoiseMeter::read);
-        let mut prepared = self
-            .prepare(&trial.cell)
-            .map_err(|error| self.rig_failure(error))?;
+        let mut prepared = if trial.cell.volume.is_forged() {
+            self.prepare_forged(trial, ledger)?
+        } else {
+            let prepared = self.prepare(&trial.cell);
+            prepared.map_err(|error| self.rig_failure(error))?
+        };
         let timings = prepared.timings();
         ledger.device = timings.device;
-        ledger.mkfs = timings.mkfs;
+        ledger.mkfs += timings.mkfs;
         ledger.mount = timings.mount;
         ledger.wait = timings.wait;
         emit(Event::FilesystemReady {
@@ -300,6 +311,9 @@ impl<'a> LocalExecutor<'a> {
         emit: &mut Emit<'_>,
     ) -> Result<Findings, Stopped> {
         self.watcher.activity(trial, &trial.cell.workload_name);
+        if trial.cell.volume.is_forged() {
+            return self.measure_forged(trial, prepared, ledger, emit);
+        }
         let begun = Instant::now();
         let loaded = self.load(trial, prepared, noise, emit);
         ledger.workload = begun.elapsed().as_secs_f64();
@@ -321,11 +335,7 @@ impl<'a> LocalExecutor<'a> {
                     fatal: None,
                 }
             })?;
-            if scan_program::reads(&trial.cell) {
-                self.scan_by_program(trial, prepared, &mut findings, ledger, emit)?;
-            } else {
-                self.scan(trial, spec, prepared, &mut findings, ledger, emit)?;
-            }
+            self.read_metadata(trial, spec, prepared, &mut findings, ledger, emit)?;
         }
         self.check(trial, prepared, &mut findings, ledger, emit)?;
         Ok(findings)
@@ -335,7 +345,7 @@ impl<'a> LocalExecutor<'a> {
     /// regardless of changes on the machine since.
     fn trial_context(&self, trial: &Trial, prepared: &Prepared) -> Event {
         let subject = Subject {
-            mount_point: Some(prepared.mount_point()),
+            mount_point: Some(prepared.mount_point()).filter(|_| trial.cell.volume.is_filled()),
             device: prepared.device_node(),
             target_folder: Some(&self.folder),
             ..Subject::default()
@@ -372,7 +382,8 @@ impl Executor for LocalExecutor<'_> {
     }
 
     fn try_variants(&mut self, plan: &Plan) -> Result<Option<Measured>, Error> {
-        self.tried(plan).map(Some)
+        let filled = plan.cells.iter().any(|cell| cell.volume.is_filled());
+        filled.then(|| self.tried(plan)).transpose()
     }
 
     /// See [`crate::reference`].
@@ -437,7 +448,11 @@ fn mounted(prepared: &Prepared) -> Mounted {
             .unwrap_or(prepared.mount_point())
             .display()
             .to_string(),
-        mount_point: prepared.mount_point().display().to_string(),
+        mount_point: if facts.mounted_type.is_empty() {
+            "not mounted".to_owned()
+        } else {
+            prepared.mount_point().display().to_string()
+        },
         mkfs: facts.mkfs.clone(),
         mkfs_version: facts.mkfs_version.clone(),
         asked_type: facts.asked_type.clone(),

@@ -60,7 +60,10 @@ impl Needs {
             needs.capabilities.insert(name.to_owned());
         };
         for cell in plan.cells.iter().filter(|cell| wanted(cell)) {
-            add(cell.filesystem.kind.name());
+            // A forged volume is not mounted.
+            if cell.volume.is_filled() {
+                add(cell.filesystem.kind.name());
+            }
             cell.device.needs().into_iter().for_each(&mut add);
             if cell.device.limit.is_some() {
                 add("io-throttle");

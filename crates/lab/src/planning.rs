@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use guest::kernel::Host;
 use study::{Bytes, Overrides, Plan, Study};
 
 use crate::choice::{self, Choice, ExecutorRequest};
@@ -69,6 +70,7 @@ impl Planned {
                 why: None,
             });
         }
+        plan = crate::forged::as_possible(plan, &Host::here());
         let Choice { target, why } = choice::choose(&plan, &executor)?;
         crate::crash::requirements::prepare(&mut plan, &target);
         if matches!(target, Target::Guest(_)) {

@@ -17,6 +17,7 @@ use crate::target::Target;
 /// The first thing missing.
 pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
     crate::crash::requirements::check(plan, target)?;
+    forged(plan, target)?;
     match target {
         Target::Directory(path) => {
             directory(path)?;
@@ -130,6 +131,19 @@ fn device_of_its_own(plan: &Plan, path: &Path) -> Result<(), Error> {
     Err(Error::Preflight(format!("{}: {NO_DEVICE}", path.display())))
 }
 
+/// Refuses volumes that cannot be forged there, or at all.
+fn forged(plan: &Plan, target: &Target) -> Result<(), Error> {
+    if !plan.cells.iter().any(|cell| cell.volume.is_forged()) {
+        return Ok(());
+    }
+    if !matches!(target, Target::LoopImages) {
+        return Err(Error::Preflight(format!(
+            "{target}: volume = \"forged\" is an image in the run's folder; leave out --device, --dir and --executor"
+        )));
+    }
+    crate::forged::check(plan).map_err(Error::Preflight)
+}
+
 fn programs(plan: &Plan) -> Result<(), Error> {
     let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
     let checked = |kind| {
@@ -188,7 +202,8 @@ fn devices(
 
 /// Refuses filesystems that this machine's kernel has no driver for, and names the kernels that have one.
 fn drivers(plan: &Plan) -> Result<(), Error> {
-    let kinds: BTreeSet<_> = plan.cells.iter().map(|cell| cell.filesystem.kind).collect();
+    let mounted = plan.cells.iter().filter(|cell| cell.volume.is_filled());
+    let kinds: BTreeSet<_> = mounted.map(|cell| cell.filesystem.kind).collect();
     kinds.into_iter().map(FilesystemKind::name).try_for_each(|kind| {
         rig::filesystem::driver_present(kind).map_err(|_| {
             Error::Preflight(format!(

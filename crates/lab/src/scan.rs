@@ -21,7 +21,7 @@ use ::check::strategy;
 use blockio::Direct;
 use record::{Event, FailureKind, Sample};
 use rig::Prepared;
-use study::{Reader, ScanSpec};
+use study::{FilesystemKind, Reader, ScanSpec};
 use workload::{Evidence, Observer, PhaseReport};
 
 use crate::convert;
@@ -30,6 +30,7 @@ use crate::interrupt::Interrupt;
 use crate::observer::{self, ObserverOptions, TrialObserver};
 use crate::watch::Watcher;
 
+pub(crate) use model::metadata;
 pub(crate) use settle::settle;
 
 /// The phase of all passes together.
@@ -43,7 +44,10 @@ pub(crate) const NO_DEVICE: &str = "a workload of kind \"scan\" reads the filesy
 pub(crate) struct Job<'a> {
     /// What is unmounted.
     pub(crate) prepared: &'a Prepared,
+    pub(crate) kind: FilesystemKind,
     pub(crate) spec: &'a ScanSpec,
+    /// Bytes of all metadata, where they are known: the same volume was read before.
+    pub(crate) metadata: Option<u64>,
     /// The trial's number.
     pub(crate) trial: u32,
     pub(crate) interrupt: &'a Interrupt,
@@ -54,6 +58,8 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Scanned {
     pub(crate) samples: Vec<Sample>,
     pub(crate) evidence: Vec<record::Evidence>,
+    /// Bytes of all metadata, where the reader has counted them.
+    pub(crate) metadata: Option<u64>,
 }
 
 /// Why there is none.
@@ -110,11 +116,19 @@ pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
     let seen = observer.into_seen();
     let (phases, whole) = read?;
     emit(whole);
+    let metadata = phases
+        .last()
+        .and_then(|whole| whole.figures.get("metadata_bytes"));
+    let metadata = metadata.map(|bytes| *bytes as u64);
     let mut samples = convert::samples(&phases);
     samples.extend(seen.samples);
     let mut evidence: Vec<_> = phases.iter().flat_map(convert::phase_evidence).collect();
     evidence.extend(seen.evidence);
-    Ok(Scanned { samples, evidence })
+    Ok(Scanned {
+        samples,
+        evidence,
+        metadata,
+    })
 }
 
 /// Opens the device, lets the reader of the cell read it, and reports the whole: the phases, and the event of the last.

@@ -1,7 +1,6 @@
 //! A reading by the filesystem's own checker: fsck.ocfs2 on OCFS2, e2fsck on ext.
 //!
-//! The experiments of 2011 were made with fsck.ocfs2, so on OCFS2 it is the reader; on ext, e2fsck is where a cell asks for
-//! it. Its check is the reading: the same run as any other check (device cold, output kept, a fault fails the trial), under the
+//! The experiments of 2011 were made with fsck.ocfs2. Its check is the reading: the same run as any other check (device cold, output kept, a fault fails the trial), under the
 //! names of a reading's phases and metrics, so that its rows are shown with the model reader's.
 //!
 //! The figures of fsck.ocfs2 are its own, as it prints them: MB rounded up, seconds to the millisecond. Requests are
@@ -30,10 +29,7 @@ const OWN: [(&str, &str); 5] = [
 
 /// Whether a cell's reading is done by its filesystem's checker.
 pub(crate) fn reads(cell: &Cell) -> bool {
-    let WorkloadSpec::Scan(spec) = &cell.workload else {
-        return false;
-    };
-    spec.reader == Reader::Fsck || cell.filesystem.kind.properties().scan_by_checker
+    matches!(&cell.workload, WorkloadSpec::Scan(spec) if spec.reader == Reader::Fsck)
 }
 
 /// A check as a reading.

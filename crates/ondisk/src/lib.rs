@@ -19,6 +19,9 @@
 //! are hard here (directory blocks, extended attributes, extent nodes) are not grammars but arrays
 //! with offsets that may be wrong.
 
+#[macro_use]
+mod structure;
+
 pub mod btrfs;
 pub mod bytes;
 pub mod checksum;

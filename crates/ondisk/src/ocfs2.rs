@@ -10,9 +10,6 @@
 //! [`volume`] has the arithmetic of block and cluster sizes, [`system`] the names of the system files, [`check`] the checksum of metadata
 //! blocks, [`hash`] the hashes of names.
 
-#[macro_use]
-mod structure;
-
 pub mod chain;
 pub mod check;
 pub mod dinode;

@@ -17,14 +17,45 @@ pub enum Reader {
     Model,
     /// `fslab check`, all its passes, without the page cache.
     Check,
-    /// The filesystem's own checker, as run by hand: e2fsck. On OCFS2 it is always fsck.ocfs2.
+    /// The filesystem's own checker, as run by hand: e2fsck, or fsck.ocfs2 with a cache of at most `cache`.
     Fsck,
 }
 
-/// Parameters of `scan`: the experiments of Mushran (2011) with how a checker reads, on an ext
-/// filesystem. It is filled through the kernel as `fill` does it, unmounted, and all its metadata read
-/// once without the page cache by a reader with a cache of its own: block bitmaps (pass 0a), inode bitmaps
-/// (0b), inode tables (1), directory blocks (2). That reader is a model; the same volume can be read by a whole checker
+/// What files there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Population {
+    /// Files of one size, as many in each directory, as fs_mark makes them.
+    #[default]
+    Plain,
+    /// The volumes of 2011 (`fslab forge ocfs2 --preset paper-2011`), scaled to `files`: 46 % of the files are in their inodes, 16 are in a
+    /// directory, 650 of 96,706 directories are large. `per_directory` and `size` do not apply.
+    #[serde(rename = "paper-2011")]
+    Paper2011,
+}
+
+impl Population {
+    /// `plain`, `paper-2011`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Population::Plain => "plain",
+            Population::Paper2011 => "paper-2011",
+        }
+    }
+
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_plain(&self) -> bool {
+        *self == Population::Plain
+    }
+}
+
+/// Parameters of `scan`: the experiments of Mushran (2011) with how a checker reads, on ext filesystems and on
+/// OCFS2. The filesystem is filled through the kernel as `fill` does it and unmounted, or forged; all its metadata are read
+/// once without the page cache by a reader with a cache of its own: block bitmaps or cluster groups (pass 0a), inode bitmaps or inode groups
+/// (0b), on OCFS2 extent block groups (0c), inodes (1), directory blocks (2). That reader is a model; the same volume can be read by a whole checker
 /// instead, which reads in one way only and has none of the switches. His words for them are in brackets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -41,6 +72,10 @@ pub struct ScanSpec {
     /// Files in a directory.
     #[schemars(title = "files per directory", range(min = 1))]
     pub per_directory: u64,
+    /// What files these are; all but `plain` need `volume = "forged"`.
+    #[serde(skip_serializing_if = "Population::is_plain")]
+    #[schemars(title = "population")]
+    pub population: Population,
     /// What reads the metadata.
     pub reader: Reader,
     /// Bytes of a file.
@@ -60,7 +95,7 @@ pub struct ScanSpec {
     #[schemars(title = "share of the metadata", range(max = 1000.0), extend("exclusiveMinimum" = 0))]
     pub cache: f64,
     /// Chains of descriptors over which the groups are distributed; the original had 243, of 67 links. With as many chains as groups
-    /// prefill has nothing to bring forward.
+    /// prefill has nothing to bring forward. OCFS2 has chains of its own.
     #[schemars(title = "number of chains", range(min = 1, max = 1_048_576))]
     pub chains: u32,
 }
@@ -72,6 +107,7 @@ impl Default for ScanSpec {
             seed: 1,
             files: 10_000,
             per_directory: 100,
+            population: Population::Plain,
             reader: Reader::Model,
             size: Bytes(0),
             precache: true,

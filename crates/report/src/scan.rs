@@ -77,6 +77,12 @@ pub struct Set {
     /// The reader.
     #[serde(rename = "reader")]
     pub by: By,
+    /// Whether it read an OCFS2 volume.
+    #[serde(skip)]
+    pub on_ocfs2: bool,
+    /// Whether the volume was written directly.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub forged: bool,
     /// Its switches in words; how it reads, where it has none.
     pub how: String,
     /// Files of the population.

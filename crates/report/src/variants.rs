@@ -80,7 +80,9 @@ pub fn of(run: &Run) -> Vec<Variant> {
 }
 
 fn served(mounted: &record::Mounted, cell: &study::Cell) -> Served {
-    let driver = if mounted.driver == mounted.asked_type || mounted.asked_type.is_empty() {
+    let driver = if cell.volume.is_forged() {
+        format!("{}, not mounted", mounted.asked_type)
+    } else if mounted.driver == mounted.asked_type || mounted.asked_type.is_empty() {
         mounted.driver.clone()
     } else {
         format!("{} (asked for {})", mounted.driver, mounted.asked_type)

@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod directory;
+pub mod image_place;
 pub mod loop_image;
 pub(crate) mod readahead;
 pub mod stack;

@@ -67,6 +67,8 @@ pub struct Request {
     /// From its start to SIGTERM for the whole group; SIGKILL follows two seconds later, for whatever
     /// it has started.
     pub timeout: Duration,
+    /// Bytes of memory that it may lock; none: as many as it likes. fsck.ocfs2 locks its cache, and takes the largest that it can lock.
+    pub locked: Option<u64>,
 }
 
 /// The program that checks a kind of filesystem: `e2fsck`, `xfs_repair`, `btrfs`, `fsck.ocfs2` or

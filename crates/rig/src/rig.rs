@@ -3,6 +3,7 @@
 mod approval;
 mod directory;
 mod format;
+mod image;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -257,6 +257,7 @@ fn plan_of(program: Program, labels: &[&Measured], blocks: u32, slots: Vec<Slot>
         crash: None,
         trace: false,
         kernel: None,
+        volume: study::Volume::Filled,
     });
     let names = labels
         .iter()

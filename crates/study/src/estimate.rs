@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::footprint::{self, Footprint};
+use crate::forged;
 use crate::limit::Limit;
 use crate::model::{Cell, Plan, Stack, VariantCosts};
 use crate::units::Bytes;
@@ -103,7 +104,7 @@ pub fn estimate(plan: &Plan, rates: Rates) -> Estimate {
         *runs.entry(slot.cell as usize).or_default() += 1.0;
     }
     let mut total = Estimate {
-        seconds: reference_seconds(plan),
+        seconds: reference_seconds(plan) + forging_seconds(plan),
         disk_bytes_peak: 0,
         bytes_written: 0,
         rates,
@@ -178,6 +179,21 @@ fn held(rates: Rates, limit: Limit) -> Held {
     }
 }
 
+/// Seconds to forge each volume once.
+fn forging_seconds(plan: &Plan) -> f64 {
+    /// Inodes a second.
+    const INODES: f64 = 60_000.0;
+    let forged = plan.cells.iter().filter(|cell| cell.volume.is_forged());
+    let mut images: Vec<&Cell> = Vec::new();
+    for cell in forged {
+        if !images.iter().any(|known| forged::same_image(known, cell)) {
+            images.push(cell);
+        }
+    }
+    let inodes: f64 = images.into_iter().map(forged::inodes).sum();
+    inodes / INODES
+}
+
 /// Seconds of a check: a start and an end, each file's inode and entry read, and the work on them.
 fn check_seconds(footprint: &Footprint, cell: &Cell, rates: Rates) -> f64 {
     const START: f64 = 0.1;
@@ -207,6 +223,10 @@ fn reference_seconds(plan: &Plan) -> f64 {
 fn own_bytes(cell: &Cell) -> f64 {
     const SHARE: f64 = 0.02;
     const LOG: f64 = 67_108_864.0;
+    if cell.volume.is_forged() {
+        // In the footprint.
+        return 0.0;
+    }
     cell.device.size.get() as f64 * SHARE + LOG
 }
 

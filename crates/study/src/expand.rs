@@ -17,7 +17,7 @@ use crate::file::RunSpec;
 use crate::limit::Limit;
 use crate::model::{
     Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FilesystemVariant, GridSpec,
-    GrowthSpec, Hints, LayoutSpec, NeedsSpec, Stack, TableSpec,
+    GrowthSpec, Hints, LayoutSpec, NeedsSpec, Stack, TableSpec, Volume,
 };
 use crate::node::{Node, Table};
 use crate::placed::Placed;
@@ -25,7 +25,7 @@ use crate::skipped::Skipped;
 use crate::stacks;
 use crate::units::Bytes;
 use crate::validate::Kinds;
-use crate::{dedup_scans, rules};
+use crate::{forged, rules};
 
 /// Most cells of a plan.
 pub(crate) const MOST_CELLS: usize = 10_000;
@@ -66,13 +66,13 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         crash: crash(table.get("crash")).map_err(one)?,
         trace: decode(table.get("trace")).map_err(one)?,
         kernel: table.get("kernel").map(factor::plain),
+        volume: decode(table.get("volume")).map_err(one)?,
         rig: &rig,
         workloads: &workloads,
     };
     let mut cells = expander.cells().map_err(one)?;
     let mut skipped = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
     skipped.extend(stacks::without_stripes(&mut cells));
-    skipped.extend(dedup_scans::once(&mut cells));
     let mut problems = derive_all(&mut cells, target);
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
@@ -204,6 +204,7 @@ struct Expander<'a> {
     crash: CrashSpec,
     trace: bool,
     kernel: Option<String>,
+    volume: Volume,
     rig: &'a [Factor],
     workloads: &'a [Workload],
 }
@@ -268,6 +269,7 @@ impl Expander<'_> {
                 crash: Some(&self.crash).filter(|crash| crash.enabled).cloned(),
                 trace: rigged.trace,
                 kernel: rigged.kernel,
+                volume: rigged.volume,
             },
             places,
             entry: at.clone(),
@@ -284,6 +286,7 @@ impl Expander<'_> {
             memory: self.memory,
             trace: self.trace,
             kernel: self.kernel.clone(),
+            volume: self.volume,
         };
         let mut extra = (Vec::new(), Vec::new());
         for (name, level) in levels {
@@ -298,6 +301,7 @@ impl Expander<'_> {
                 "hints" => rigged.device.hints = level.name.parse().unwrap_or(Hints::Auto),
                 "trace" => rigged.trace = level.name == "true",
                 "kernel" => rigged.kernel = Some(level.name.clone()),
+                "volume" => rigged.volume = level.name.parse().unwrap_or_default(),
                 "device_size" => {
                     rigged.device.size = level.name.parse().unwrap_or(rigged.device.size);
                     rigged.device_size = Some(level.node.at.clone());
@@ -326,6 +330,7 @@ struct Rigged {
     memory: Option<Bytes>,
     trace: bool,
     kernel: Option<String>,
+    volume: Volume,
 }
 
 /// Derives parameters that follow from others, and returns the values that some cell cannot use, each
@@ -335,6 +340,7 @@ fn derive_all(cells: &mut [Placed], target: Option<Bytes>) -> Vec<Problem> {
     for placed in cells {
         let broken = derive::fill(placed, target).err();
         let broken = broken.or_else(|| rules::broken(placed));
+        let broken = broken.or_else(|| forged::broken(placed));
         problems.extend(broken.filter(|problem| !problems.contains(problem)));
     }
     problems

@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
     CrashSpec, DeviceSpec, FilesystemKind, GridSpec, GrowthSpec, LayoutSpec, NeedsSpec, Order,
-    StackFile, TableSpec,
+    StackFile, TableSpec, Volume,
 };
 
 pub use crate::names::{CHECK_PHASES, METRICS, PHASES, UNITS, phases};
@@ -57,6 +57,9 @@ pub struct StudyFile {
     pub stack: BTreeMap<String, StackFile>,
     /// Memory that a trial, its page cache and its checker may use together; `none`: no limit.
     pub memory: Memory,
+    /// Where the files of each filesystem come from.
+    #[schemars(title = "way to fill a volume")]
+    pub volume: Volume,
     /// The check after each workload.
     pub check: CheckFile,
     /// Whether the layout of files is examined after each phase that writes.
@@ -165,6 +168,9 @@ pub struct Profile {
     pub stack: BTreeMap<String, StackOverlay>,
     /// Memory that a trial, its page cache and its checker may use together; `none`: no limit.
     pub memory: Memory,
+    /// Where the files of each filesystem come from.
+    #[schemars(title = "way to fill a volume")]
+    pub volume: Volume,
     /// The check after each workload.
     pub check: CheckFile,
     /// Whether the layout of files is examined after each phase that writes.

@@ -3,8 +3,10 @@
 
 pub use params::Footprint;
 
+use fskind::Family;
 use params::Parameters;
 
+use crate::forged;
 use crate::model::{Cell, Plan, Reader, ScanSpec, WorkloadSpec};
 use crate::units::Bytes;
 
@@ -22,14 +24,26 @@ pub fn working_set(plan: &Plan) -> u64 {
 
 /// What one trial of a cell needs and does: its workload's footprint, and what depends on the filesystem as well.
 pub fn of_cell(cell: &Cell) -> Footprint {
-    match &cell.workload {
-        WorkloadSpec::Scan(spec) => scan(spec, &Volume::of(cell)),
+    let filled = match &cell.workload {
+        WorkloadSpec::Scan(spec) => scan(spec, &Layout::of(cell)),
         workload => workload.parameters().footprint(),
+    };
+    if cell.volume.is_filled() {
+        return filled;
+    }
+    // The image is written once; a trial reads.
+    Footprint {
+        peak: forged::image_bytes(cell),
+        written: 0.0,
+        written_randomly: 0.0,
+        files: 0.0,
+        syncs: 0.0,
+        ..filled
     }
 }
 
-/// How an ext filesystem is made, as far as its words for mkfs and the size of the device say it.
-struct Volume {
+/// How a filesystem is laid out, as far as its words for mkfs and the size of the device say it.
+struct Layout {
     /// Bytes of an inode.
     inode: f64,
     /// Groups of 128 MiB, as blocks of 4 KiB make them.
@@ -38,9 +52,9 @@ struct Volume {
     tables: f64,
 }
 
-impl Volume {
-    /// mke2fs's own: inodes of 256 bytes, one for each 16 KiB.
-    fn of(cell: &Cell) -> Volume {
+impl Layout {
+    /// mke2fs's own: inodes of 256 bytes, one for each 16 KiB. An inode of OCFS2 is a block of 4 KiB.
+    fn of(cell: &Cell) -> Layout {
         let words = &cell.filesystem.mkfs;
         let number = |option: &str, default: f64| {
             let at = words.iter().position(|word| word == option);
@@ -48,9 +62,13 @@ impl Volume {
             value.unwrap_or(default)
         };
         let size = cell.device.size.get() as f64;
-        let inode = number("-I", 256.0);
+        let usual = match cell.filesystem.kind.family() {
+            Family::Ocfs2 => 4096.0,
+            _ => 256.0,
+        };
+        let inode = number("-I", usual);
         let at_once = words.iter().any(|w| w.contains("lazy_itable_init=0"));
-        Volume {
+        Layout {
             inode,
             groups: (size / (128.0 * MIB)).ceil(),
             tables: if at_once {
@@ -66,7 +84,7 @@ impl Volume {
 /// its size. Tables are
 /// read again with precache and a cache that does not hold them. Directories are a block each; a request of a buffer, of a table or of a
 /// bitmap is waited for, whatever its size.
-fn scan(spec: &ScanSpec, volume: &Volume) -> Footprint {
+fn scan(spec: &ScanSpec, volume: &Layout) -> Footprint {
     const BLOCK: f64 = 4096.0;
     const MOST: f64 = 4.0 * MIB;
     let directories = spec.directories() as f64;
@@ -104,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_scan_fills_and_reads_its_metadata() {
-        let volume = Volume {
+        let volume = Layout {
             inode: 4096.0,
             groups: 128.0,
             tables: 512.0 * MIB,
@@ -151,7 +169,7 @@ mod tests {
             &crate::Overrides::default(),
         )
         .unwrap();
-        let volume = Volume::of(&plan.cells[0]);
+        let volume = Layout::of(&plan.cells[0]);
         assert_eq!((volume.inode, volume.groups), (4096.0, 1024.0));
         assert_eq!(volume.tables, 4096.0 * MIB);
     }

@@ -25,7 +25,6 @@
 mod builtin;
 mod capacity;
 mod check;
-mod dedup_scans;
 mod derive;
 pub mod directory;
 mod document;
@@ -38,6 +37,7 @@ pub mod file;
 mod filter;
 pub mod footprint;
 pub mod forecast;
+pub mod forged;
 mod inodes;
 pub mod kernel_range;
 pub mod limit;
@@ -57,6 +57,7 @@ pub mod schema;
 mod skipped;
 mod stacks;
 pub mod template;
+mod unlimited;
 mod validate;
 pub mod wording;
 

@@ -18,6 +18,7 @@ mod needs;
 mod plan;
 mod stack;
 mod table;
+mod volume;
 
 pub use cell::{Cell, Slot, Trial};
 pub use check::CheckSpec;
@@ -36,8 +37,9 @@ pub use stack::{
     PLAIN, Stack, StackFile, StackKind, Striped,
 };
 pub use table::{RowSpec, TableSpec};
+pub use volume::Volume;
 
-pub use params::scan::Reader;
+pub use params::scan::{Population, Reader};
 pub use params::{
     AgeSpec, FillSpec, ForeignSpec, MixSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec,
     WorkloadSpec,

@@ -54,6 +54,10 @@ pub const PHASES: &[&str] = &[
     "check_pass_0c",
     "check_pass_4a",
     "check_pass_4b",
+    "scan_pass_start",
+    "scan_pass_1b",
+    "scan_pass_own",
+    "forge",
 ];
 
 /// Phases of a check, which may follow any workload: the whole, then e2fsck's passes 1 to 5 or the
@@ -81,7 +85,7 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
         "throughput" => throughput,
         "tree" => &rest[..11],
         "stream" => &["write", "read"],
-        "fill" => &["fill"],
+        "fill" => &["fill", "forge"],
         "age" => &["age_fill", "age_remove", "age_add"],
         "mix" => &["mix"],
         "scan" => &[
@@ -99,6 +103,10 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
             "scan_pass_0",
             "scan_pass_4",
             "scan_pass_after",
+            "scan_pass_start",
+            "scan_pass_1b",
+            "scan_pass_own",
+            "forge",
         ],
         _ => &[],
     }

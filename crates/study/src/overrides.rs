@@ -22,7 +22,7 @@ pub struct Overrides {
     /// `mount=noatime` and `mkfs=-O fast_commit` add options to those of every filesystem, and
     /// `filesystem.ext4-fast.mkfs=-O fast_commit` makes another variant of ext4. What the
     /// rig varies has short names on any study: `memory=512m`, `limit=70m`, `readahead=256`,
-    /// `device_size=4g`, `device=raid0x11`, `hints=withheld`, `kernel=5.10,6.12`; `check.enabled=true` adds a check after each workload.
+    /// `device_size=4g`, `device=raid0x11`, `hints=withheld`, `kernel=5.10,6.12`, `volume=forged`; `check.enabled=true` adds a check after each workload.
     pub set: Vec<String>,
     /// `FACTOR=LEVEL[,LEVEL]`: keep only cells with one of these levels.
     pub filter: Vec<String>,
@@ -217,6 +217,7 @@ fn rig_factor(path: &[&str]) -> Option<(&'static str, &'static [&'static str])> 
         ["memory"] => Some(("memory", &["memory"])),
         ["trace"] => Some(("trace", &["trace"])),
         ["kernel"] => Some(("kernel", &["kernel"])),
+        ["volume"] => Some(("volume", &["volume"])),
         _ => None,
     }
 }
@@ -238,7 +239,7 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 20] = [
+const SETTABLE: [&str; 21] = [
     "mount",
     "mkfs",
     "run",
@@ -254,6 +255,7 @@ const SETTABLE: [&str; 20] = [
     "limit",
     "device_size",
     "kernel",
+    "volume",
     "needs",
     "filesystem",
     "workload",

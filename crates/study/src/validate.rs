@@ -9,7 +9,7 @@ use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
 
 /// Keys of a file that are handled here rather than by the schema's generic walk.
-const RESERVED: [&str; 23] = [
+const RESERVED: [&str; 24] = [
     "include",
     "name",
     "title",
@@ -25,6 +25,7 @@ const RESERVED: [&str; 23] = [
     "crash",
     "trace",
     "kernel",
+    "volume",
     "needs",
     "workload",
     "factors",
@@ -41,7 +42,7 @@ pub(crate) fn top_keys() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Factors that are no parameter of a workload.
-pub(crate) const RIG_FACTORS: [&str; 11] = [
+pub(crate) const RIG_FACTORS: [&str; 12] = [
     "filesystem",
     "mkfs",
     "mount",
@@ -53,6 +54,7 @@ pub(crate) const RIG_FACTORS: [&str; 11] = [
     "hints",
     "trace",
     "kernel",
+    "volume",
 ];
 
 /// All problems of a merged tree, profiles included.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Time limit, seconds.
-const TIME_LIMIT: &str = "20";
+const TIME_LIMIT: u64 = 20;
 /// Limit of the address space, KiB.
 const MEMORY_LIMIT: &str = "4000000";
 
@@ -35,8 +35,16 @@ pub struct Run {
 /// # Panics
 /// There is no shell.
 pub fn run(image: &Path) -> Option<Run> {
+    run_within(image, TIME_LIMIT)
+}
+
+/// `fsck.ocfs2 -fn` with this time limit in seconds. None where it is not installed.
+///
+/// # Panics
+/// There is no shell.
+pub fn run_within(image: &Path, seconds: u64) -> Option<Run> {
     let script = format!(
-        "ulimit -c 0; ulimit -v {MEMORY_LIMIT}; exec timeout -s KILL {TIME_LIMIT} fsck.ocfs2 -fn \"$1\""
+        "ulimit -c 0; ulimit -v {MEMORY_LIMIT}; exec timeout -s KILL {seconds} fsck.ocfs2 -fn \"$1\""
     );
     let output = Command::new("sh")
         .args(["-c", &script, "sh"])

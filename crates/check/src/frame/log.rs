@@ -66,6 +66,11 @@ impl Log {
         }
     }
 
+    /// Whether it has no finding.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
     /// Takes a finding that comes before all others of its position, whenever it is made: a question about all that follow.
     pub fn add_ahead(&mut self, mut finding: Finding) {
         finding.sequence = 0;

@@ -1,15 +1,20 @@
 //! Blocks read one at a time, through a bounded cache.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use blockio::BlockSource;
+use blockio::{BlockSource, Content, Span, Sweep};
 
 use super::packed::Packed;
 use super::refused::Refused;
 
 /// Bytes of blocks that are kept.
 pub(crate) const CACHED: usize = 32 << 20;
+
+/// Requests in flight, and bytes of one at most, where scattered blocks are read together.
+const DEPTH: usize = 32;
+const REQUEST: usize = 64 << 10;
 
 /// One block, or several that were read together.
 pub(crate) type Block = Arc<[u8]>;
@@ -38,16 +43,70 @@ impl Blocks {
 
     /// A block, from the cache or the source.
     pub(crate) fn read(&self, source: &dyn BlockSource, number: u64) -> Result<Block, Refused> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(block) = kept.get(&number) {
+        if let Some(block) = self.kept().get(&number) {
             return Ok(Arc::clone(block));
         }
         let block: Block = self.read_run(source, number, 1)?.into();
+        self.keep(number, Arc::clone(&block));
+        Ok(block)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<u64, Block>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, number: u64, block: Block) {
+        let mut kept = self.kept();
         if kept.len() >= CACHED / self.size {
             kept.clear();
         }
-        kept.insert(number, Arc::clone(&block));
-        Ok(block)
+        kept.insert(number, block);
+    }
+
+    /// Reads blocks into the cache, many requests in flight. What cannot be read is left out; reading it alone gives the error.
+    pub(crate) fn prefetch(&self, source: &dyn BlockSource, sweep: &Sweep, mut blocks: Vec<u64>) {
+        if self.packed.is_some() {
+            return;
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        {
+            let mut kept = self.kept();
+            blocks.retain(|block| !kept.contains_key(block));
+            if kept.len() + blocks.len() > CACHED / self.size {
+                kept.clear();
+            }
+        }
+        let size = self.size as u64;
+        let end = source.len() / size;
+        let spans = blocks
+            .into_iter()
+            .filter(|&block| block < end)
+            .map(|block| Span {
+                tag: block,
+                range: block * size..(block + 1) * size,
+            });
+        let sweep = Sweep {
+            request: REQUEST.max(self.size),
+            depth: DEPTH,
+            threads: 1,
+            block: self.size as u32,
+            gap: 0,
+            ..sweep.clone()
+        };
+        // An error here occurs again when the block is read by itself, and is reported then.
+        let _ = sweep.each(source, spans, |piece| {
+            match piece.content {
+                Content::Data(bytes) if bytes.len() == self.size => {
+                    self.keep(piece.tag, bytes.into())
+                }
+                Content::Hole(bytes) if bytes == size => {
+                    self.keep(piece.tag, vec![0; self.size].into());
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
     }
 
     /// Blocks in a run, from the source.

@@ -23,7 +23,10 @@ impl Slots {
             let from = first.max(end);
             let to = first.saturating_add(count);
             if to > from {
-                slots.runs.push((from, to - from, slots.total));
+                match slots.runs.last_mut() {
+                    Some(last) if last.0 + last.1 == from => last.1 += to - from,
+                    _ => slots.runs.push((from, to - from, slots.total)),
+                }
                 slots.total += (to - from) as usize;
                 end = to;
             }
@@ -85,6 +88,12 @@ impl<T: Copy + Default + PartialEq> InodeMap<T> {
                 self.sparse.insert(inode, value);
             }
         }
+    }
+
+    /// Whether each pair of values of this map and another one passes a test. The values of inodes outside the groups must be the default.
+    pub(crate) fn agrees(&self, other: &InodeMap<T>, test: impl Fn(T, T) -> bool) -> bool {
+        let mut pairs = self.dense.iter().zip(&other.dense);
+        self.sparse.is_empty() && pairs.all(|(&one, &other)| test(one, other))
     }
 
     /// Inodes with a value in this map or in another one, ascending within the groups, then those outside of them.

@@ -245,11 +245,6 @@ fn search(block: &[u8], name: &[u8]) -> Result<Option<u64>, Refused> {
     Ok(None)
 }
 
-/// Whether the bits of an inode's group say that it is in use; none where no group covers it.
-pub(crate) fn allocated(allocators: &[super::state::Allocator], inode: u64) -> Option<bool> {
-    allocators.iter().find_map(|allocator| allocator.bit(inode))
-}
-
 /// Zero bits of a bitmap, for a number of bits that may exceed it.
 pub(crate) fn zeros(bitmap: &[u8], bits: u16) -> u32 {
     chain::zeros(bitmap, bits.into()) as u32

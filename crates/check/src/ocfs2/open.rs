@@ -95,7 +95,9 @@ pub(crate) fn open<'a>(
 
 /// The block that has the signature, and the block size at which it was found.
 fn superblock(source: &dyn BlockSource, packed: Option<&Packed>) -> Option<(u64, Vec<u8>)> {
-    BLOCK_SIZES.into_iter().find_map(|size| {
+    let sizes = BLOCK_SIZES.into_iter();
+    let mut sizes = sizes.filter(|size| packed.is_none_or(|packed| packed.block_size() == *size));
+    sizes.find_map(|size| {
         let mut bytes = vec![0; size as usize];
         match packed {
             Some(packed) => packed.read(source, BLOCK, &mut bytes).ok()?,

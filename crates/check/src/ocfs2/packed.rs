@@ -76,6 +76,11 @@ impl Packed {
         }))
     }
 
+    /// Size of a block, bytes.
+    pub(crate) fn block_size(&self) -> u64 {
+        self.size
+    }
+
     /// Byte of a block in the file; none where it is not there.
     fn place(&self, block: u64) -> Option<u64> {
         let word = usize::try_from(block / 64).ok()?;

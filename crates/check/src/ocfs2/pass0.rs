@@ -14,6 +14,7 @@ use ondisk::ocfs2::dinode::flag;
 use ondisk::ocfs2::system;
 
 use super::blocks::Block;
+use super::coverage::Coverage;
 use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{ALLOC_NOT_USABLE, GROUP_CORRUPT, SYSTEM_FILE_UNUSABLE};
@@ -35,7 +36,7 @@ pub(crate) fn clusters(volume: &Volume<'_>, state: &mut State, log: &mut Log) ->
         unusable(log, number, refused);
     }
     bitmap::clusters(volume, log, &inode);
-    let mut blocks = prefill::run(volume, &[&inode]);
+    let mut blocks = prefill::run(volume, &[&inode], bitmap::places(volume));
     let judged = bitmap::check(volume, state, log, &inode, &mut blocks);
     if let Err(refused) = judged {
         unusable(log, number, refused);
@@ -50,7 +51,7 @@ pub(crate) fn inodes(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> u
     let names = std::iter::once("global_inode_alloc".to_owned()).chain(names);
     let found: Vec<_> = names.map(|name| system_inode(volume, log, &name)).collect();
     let heads: Vec<&Block> = found.iter().flatten().map(|(_, inode)| inode).collect();
-    let mut blocks = prefill::run(volume, &heads);
+    let mut blocks = prefill::run(volume, &heads, Vec::new());
     for found in found {
         let Some((number, inode)) = found else {
             state.inodes.push(Allocator::default());
@@ -78,7 +79,9 @@ pub(crate) fn inodes(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> u
     }
     let runs = state.inodes.iter().flat_map(|one| one.regions.values());
     state.slots = Slots::new(runs.map(|region| (region.start, region.bits)).collect());
-    state.seen = Some(InodeMap::new(&state.slots));
+    state.coverage = Coverage::new(&state.inodes);
+    state.kinds = Some(InodeMap::new(&state.slots));
+    state.claims = Some(InodeMap::new(&state.slots));
     state.links = Some(InodeMap::new(&state.slots));
     state.references = Some(InodeMap::new(&state.slots));
     state.inodes.iter().map(|one| one.groups.len() as u64).sum()
@@ -89,7 +92,7 @@ pub(crate) fn extents(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> 
     let names = (0..volume.slots()).map(|slot| system::slot_file("extent_alloc", slot));
     let found: Vec<_> = names.map(|name| system_inode(volume, log, &name)).collect();
     let heads: Vec<&Block> = found.iter().flatten().map(|(_, inode)| inode).collect();
-    let mut blocks = prefill::run(volume, &heads);
+    let mut blocks = prefill::run(volume, &heads, Vec::new());
     let groups = blocks.len() as u64;
     for (number, inode) in found.into_iter().flatten() {
         if let Err(refused) = chain::check(volume, state, log, &inode, None, &mut blocks) {

@@ -8,6 +8,8 @@ mod logs;
 mod refcount;
 mod refcount_tree;
 pub(crate) mod scan;
+pub(crate) mod sink;
+mod sweep;
 mod xattr;
 mod xattr_header;
 
@@ -18,6 +20,8 @@ use super::state::State;
 use super::volume::Volume;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
+pub(crate) use sink::Gathered;
+use sweep::Outcome;
 
 /// Bytes of a group that are read together.
 pub(crate) const BUFFER: usize = 4 << 20;
@@ -27,12 +31,14 @@ pub(crate) const BUFFER: usize = 4 << 20;
 /// # Errors
 /// The check was cancelled, or outgrew its memory.
 pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<(), Failure> {
-    let allocators = std::mem::take(&mut state.inodes);
-    let scanned = scan::run(volume, &allocators, log, &mut |log, number, bytes| {
-        inode::check(volume, state, log, &allocators, number, bytes);
-    });
-    state.inodes = allocators;
-    scanned?;
+    match sweep::run(volume, state, log)? {
+        Outcome::Done => {}
+        Outcome::Refused => in_order(volume, state, log)?,
+        Outcome::Undo => {
+            *state = State::after_pass0(volume);
+            in_order(volume, state, log)?;
+        }
+    }
     logs::mark_windows(volume, state, log);
     logs::mark_truncated(volume, state, log);
     let counted = refcount::check(volume, state, log);
@@ -41,6 +47,17 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
         log.end(end.exit, *end.finding);
     }
     Ok(())
+}
+
+/// Judges one inode after the other, as fsck.ocfs2 does.
+fn in_order(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<(), Failure> {
+    let allocators = std::mem::take(&mut state.inodes);
+    let coverage = state.coverage.clone();
+    let scanned = scan::run(volume, &allocators, log, &mut |log, number, bytes| {
+        inode::check(volume, state, log, &coverage, number, bytes);
+    });
+    state.inodes = allocators;
+    scanned
 }
 
 /// What ends the reference, where the end comes later than what causes it.

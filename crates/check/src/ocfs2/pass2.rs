@@ -2,13 +2,14 @@
 
 mod block;
 mod entry;
+pub(crate) mod inline;
 mod trailer;
 
 use std::collections::HashSet;
 
 use super::blocks::Block;
 use super::fsck_ocfs2::log::Log;
-use super::state::State;
+use super::state::{JUDGED, State};
 use super::volume::Volume;
 use crate::frame::failure::Failure;
 
@@ -44,14 +45,10 @@ struct Place {
 /// # Errors
 /// The check was cancelled, or outgrew its memory.
 pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<(), Failure> {
-    for top in [
+    state.take_names([
         volume.sb.s_root_blkno.get(),
         volume.sb.s_system_dir_blkno.get(),
-    ] {
-        if let Some(parent) = state.directories.get_mut(&top) {
-            parent.entry = top;
-        }
-    }
+    ]);
     let blocks: Vec<Place> = state
         .directory_blocks
         .iter()
@@ -77,22 +74,32 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
         if volume.progress.cancelled() {
             return Err(Failure::Stopped);
         }
+        let read = batch.iter().filter(|place| place.logical != JUDGED);
+        let read: Vec<u64> = read
+            .flat_map(|place| [place.block, place.directory])
+            .collect();
+        let bytes = read.len() as u64 / 2 * size;
+        volume.prefetch(read);
         for place in batch {
-            volume
-                .source
-                .will_need(place.block.saturating_mul(size), size);
-        }
-        for place in batch {
-            if !pass.block(*place) {
+            if place.logical == JUDGED {
+                pass.pass_by(place.directory);
+            } else if !pass.block(*place) {
                 return Ok(());
             }
         }
-        volume.progress.advance(batch.len() as u64 * size);
+        volume.progress.advance(bytes);
     }
     Ok(())
 }
 
 impl Pass<'_, '_> {
+    /// Comes to the only block of a directory that pass 1 has judged.
+    fn pass_by(&mut self, directory: u64) {
+        self.forget_names();
+        self.directory = directory;
+        self.inode = None;
+    }
+
     fn forget_names(&mut self) {
         self.names.clear();
         self.name_bytes = 0;

@@ -6,7 +6,7 @@ use super::fsck_ocfs2::problems::{
     DIR_DOTDOT, DIR_NOT_CONNECTED, LOSTFOUND_MISSING, NO_DIRECTORY, ROOT_DIR_MISSING,
     ROOT_EXISTS_NOT_DIR,
 };
-use super::lookup::{self, allocated};
+use super::lookup;
 use super::state::{Seen, State};
 use super::volume::Volume;
 use crate::frame::finding::Finding;
@@ -14,7 +14,7 @@ use crate::frame::finding::Finding;
 /// Runs the pass.
 pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) {
     let root = volume.sb.s_root_blkno.get();
-    if allocated(&state.inodes, root) == Some(false) {
+    if state.coverage.in_use(root) == Some(false) {
         log.add(Finding::new(&ROOT_DIR_MISSING).inode(root));
     } else if state.seen(root) != Seen::Directory {
         log.add(Finding::new(&ROOT_EXISTS_NOT_DIR).inode(root));

@@ -1,7 +1,7 @@
 //! The passes, one after the other.
 
-use blockio::BlockSource;
 use blockio::layer::Counting;
+use blockio::{BlockSource, Sweep};
 use ondisk::flags::names;
 use ondisk::ocfs2::Superblock;
 use ondisk::ocfs2::superblock::{COMPAT, INCOMPAT, RO_COMPAT};
@@ -183,14 +183,22 @@ fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Two bits for each cluster, five bytes for each inode block, and the blocks that are kept.
+/// Two bits for each cluster, six bytes for each inode block, the requests in flight, and the blocks that are kept.
 fn estimate(volume: &Volume<'_>, state: &State, maps: u64) -> Estimate {
+    let sweep = Sweep {
+        threads: volume.options.threads,
+        ..volume.options.sweep.clone()
+    };
+    let in_flight = sweep.memory(volume.source.geometry());
     Estimate {
         parts: vec![
             ("program", program_and_findings(&volume.options)),
             ("clusters", maps),
-            ("inodes", state.slots.len() as u64 * 5),
-            ("buffers", CACHED as u64 + pass1::BUFFER as u64),
+            ("inodes", state.slots.len() as u64 * 6),
+            (
+                "buffers",
+                CACHED as u64 + pass1::BUFFER as u64 + in_flight as u64,
+            ),
         ],
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::Block;
-use super::fsck_ocfs2::Exit;
+use super::coverage::Coverage;
 use super::fsck_ocfs2::log::Log;
-use super::fsck_ocfs2::problems::CLUSTER_RANGE;
 use super::inode_map::{InodeMap, Slots};
+use super::pass0;
+use super::pass1::sink;
 use super::volume::Volume;
-use crate::frame::finding::Finding;
 use crate::frame::report::FileCounts;
 
 /// A group of an allocator, as its chain led to it.
@@ -46,26 +46,6 @@ pub(crate) struct Allocator {
     pub(crate) groups: Vec<Group>,
 }
 
-impl Allocator {
-    /// The place of a number: the group's block and the bit in its bitmap.
-    pub(crate) fn place(&self, number: u64) -> Option<(u64, usize)> {
-        let (_, region) = self.regions.range(..=number).next_back()?;
-        let at = number - region.start;
-        let group = super::volume::value(ondisk::ocfs2::GroupDescriptor::read(&region.group));
-        (at < region.bits).then(|| (group.bg_blkno.get(), region.offset + at as usize))
-    }
-
-    /// A bit of its bitmap; none where no group covers it.
-    pub(crate) fn bit(&self, number: u64) -> Option<bool> {
-        let (_, region) = self.regions.range(..=number).next_back()?;
-        let at = number - region.start;
-        (at < region.bits).then(|| {
-            let bitmap = super::volume::from(&region.group, ondisk::ocfs2::chain::BITMAP);
-            ondisk::ocfs2::chain::bit(bitmap, region.offset + at as usize)
-        })
-    }
-}
-
 /// A directory and who names it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parent {
@@ -82,10 +62,9 @@ pub(crate) struct Parent {
 }
 
 /// What an inode is, as pass 1 saw it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// Not in use, or neither of the others.
-    #[default]
     Other,
     /// A directory.
     Directory,
@@ -130,6 +109,32 @@ pub(crate) struct Counts {
     pub(crate) depths: [u64; 6],
 }
 
+impl Counts {
+    /// Adds what another part of the volume comes to.
+    pub(crate) fn add(&mut self, other: &Counts) {
+        let (files, more) = (&mut self.files, other.files);
+        files.inodes += more.inodes;
+        files.regular += more.regular;
+        files.directories += more.directories;
+        files.char_devices += more.char_devices;
+        files.block_devices += more.block_devices;
+        files.fifos += more.fifos;
+        files.sockets += more.sockets;
+        files.symlinks += more.symlinks;
+        self.inline_files += other.inline_files;
+        self.inline_directories += other.inline_directories;
+        self.fast_symlinks += other.fast_symlinks;
+        self.reflinks += other.reflinks;
+        self.links += other.links;
+        for (depth, more) in self.depths.iter_mut().zip(other.depths) {
+            *depth += more;
+        }
+    }
+}
+
+/// In place of the number of a directory block: pass 1 has judged it.
+pub(crate) const JUDGED: u64 = u64::MAX;
+
 /// What the passes leave for each other.
 #[derive(Default)]
 pub(crate) struct State {
@@ -143,8 +148,14 @@ pub(crate) struct State {
     pub(crate) shared: BTreeSet<u32>,
     /// The numbering of inodes.
     pub(crate) slots: Slots,
-    /// What each inode is.
-    pub(crate) seen: Option<InodeMap<Seen>>,
+    /// The bits of all inode groups.
+    pub(crate) coverage: Coverage,
+    /// `file_type` of each inode in use.
+    pub(crate) kinds: Option<InodeMap<u8>>,
+    /// Bits of the types that names in inline directories claim, for each inode.
+    pub(crate) claims: Option<InodeMap<u8>>,
+    /// Names of directories in inline directories that pass 1 judged: the directory that is named and the one with the name.
+    pub(crate) parents: Vec<(u64, u64)>,
     /// `i_links_count` of each inode.
     pub(crate) links: Option<InodeMap<u16>>,
     /// Entries that name each inode.
@@ -164,6 +175,15 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The maps as they are after pass 0, whose findings are known.
+    pub(crate) fn after_pass0(volume: &Volume<'_>) -> State {
+        let (mut state, mut log) = (State::new(volume), Log::new(1));
+        pass0::clusters(volume, &mut state, &mut log);
+        pass0::inodes(volume, &mut state, &mut log);
+        pass0::extents(volume, &mut state, &mut log);
+        state
+    }
+
     /// Maps for a volume of that many clusters.
     pub(crate) fn new(volume: &Volume<'_>) -> State {
         State {
@@ -174,20 +194,20 @@ impl State {
 
     /// Marks a run of clusters as used by one more owner. fsck.ocfs2 ends at a cluster past the end.
     pub(crate) fn mark(&mut self, volume: &Volume<'_>, log: &mut Log, cluster: u32, count: u32) {
-        for at in 0..count {
-            let number = cluster.wrapping_add(at);
-            if number >= volume.clusters() {
-                let finding = Finding::new(&CLUSTER_RANGE)
-                    .found(u64::from(number))
-                    .expected(format!("0-{}", volume.clusters() - 1));
-                log.end(Exit::ABORTING, finding);
-                return;
-            }
+        sink::mark(self, volume, log, cluster, count);
+    }
+
+    /// Marks a run of clusters within the volume as used by one more owner.
+    pub(crate) fn use_clusters(&mut self, first: u32, count: u32) {
+        for number in first..first.saturating_add(count) {
             let (word, bit) = (number as usize / 64, 1 << (number % 64));
-            if self.used[word] & bit != 0 {
+            let Some(word) = self.used.get_mut(word) else {
+                return;
+            };
+            if *word & bit != 0 {
                 self.shared.insert(number);
             }
-            self.used[word] |= bit;
+            *word |= bit;
         }
     }
 
@@ -199,15 +219,71 @@ impl State {
 
     /// What an inode is.
     pub(crate) fn seen(&self, inode: u64) -> Seen {
-        let map = self.seen.as_ref();
-        map.map_or(Seen::Other, |map| map.get(&self.slots, inode))
+        let map = self.kinds.as_ref();
+        match map.map_or(0, |map| map.get(&self.slots, inode)) {
+            1 => Seen::Regular,
+            2 => Seen::Directory,
+            _ => Seen::Other,
+        }
     }
 
-    /// Sets what an inode is.
-    pub(crate) fn set_seen(&mut self, inode: u64, seen: Seen) {
-        if let Some(map) = &mut self.seen {
-            map.set(&self.slots, inode, seen);
+    /// Sets the `file_type` of an inode.
+    pub(crate) fn set_kind(&mut self, inode: u64, kind: u8) {
+        if let Some(map) = &mut self.kinds {
+            map.set(&self.slots, inode, kind);
         }
+    }
+
+    /// Remembers the types, a bit each, that a name claims of an inode.
+    pub(crate) fn claim(&mut self, inode: u64, kinds: u8) {
+        if let Some(map) = &mut self.claims {
+            let before = map.get(&self.slots, inode);
+            map.set(&self.slots, inode, before | kinds);
+        }
+    }
+
+    /// Takes the parents of the directories that pass 1 found in inline directories; `false` where a directory has two.
+    fn take_parents(&mut self) -> bool {
+        let parents = std::mem::take(&mut self.parents);
+        parents.into_iter().all(|(target, parent)| {
+            let own = self
+                .directories
+                .get_mut(&target)
+                .filter(|own| own.entry == 0);
+            own.map(|own| own.entry = parent).is_some()
+        })
+    }
+
+    /// Takes over what pass 1 found out about names, or leaves all directories to pass 2 where not all of it holds. `tops` are their own
+    /// parents.
+    pub(crate) fn take_names(&mut self, tops: [u64; 2]) {
+        for again in [false, true] {
+            for top in tops {
+                if let Some(parent) = self.directories.get_mut(&top) {
+                    parent.entry = top;
+                }
+            }
+            if again || self.claims_hold() && self.take_parents() {
+                return;
+            }
+            self.references = Some(InodeMap::new(&self.slots));
+            for parent in self.directories.values_mut() {
+                (parent.entry, parent.dotdot) = (0, 0);
+            }
+            for (_, logical) in self.directory_blocks.values_mut() {
+                if *logical == JUDGED {
+                    *logical = 0;
+                }
+            }
+        }
+    }
+
+    /// Whether all inodes are of the types that names claim of them.
+    pub(crate) fn claims_hold(&self) -> bool {
+        let (Some(claims), Some(kinds)) = (&self.claims, &self.kinds) else {
+            return true;
+        };
+        claims.agrees(kinds, |claimed, kind| claimed == 0 || claimed == 1 << kind)
     }
 
     /// The links that an inode's own count gives.

@@ -68,6 +68,12 @@ impl Volume<'_> {
         self.blocks.read(self.source, block)
     }
 
+    /// Reads blocks that are needed soon, many requests in flight.
+    pub(crate) fn prefetch(&self, blocks: Vec<u64>) {
+        self.blocks
+            .prefetch(self.source, &self.options.sweep, blocks);
+    }
+
     /// Blocks in a run, whatever is in them.
     pub(crate) fn read_run(&self, first: u64, count: usize) -> Result<Vec<u8>, Refused> {
         self.blocks.read_run(self.source, first, count)

@@ -41,7 +41,7 @@ pub trait MetadataMap {
     /// What precache reads with a verified descriptor: the inodes, or other blocks, of its group. Empty where precache does not apply.
     fn group(&self, step: Step, link: Self::Link) -> Vec<Range<u64>>;
 
-    /// The inodes, in the order in which they are scanned.
+    /// The inodes, in the order in which they are scanned, and what else [`Step::Scan`] reads.
     fn tables(&self) -> Vec<Table>;
 
     /// Verifies the inodes of a piece of a table; `offset` is its first byte within the table. Blocks of directories go to

@@ -76,7 +76,7 @@ impl<'a, M: MetadataMap> Reader<'a, M> {
 
     pub(super) fn step(&mut self, step: Step, go_on: GoOn<'_>) -> Result<Tally, Error> {
         match step {
-            Step::Clusters | Step::Inodes => self.descriptors(step, go_on),
+            Step::Clusters | Step::Inodes | Step::Extents => self.descriptors(step, go_on),
             Step::Scan => self.scan(go_on),
             Step::Directories => self.entries(go_on),
         }
@@ -90,7 +90,8 @@ impl<'a, M: MetadataMap> Reader<'a, M> {
     /// Bytes of everything the steps are to read.
     pub(super) fn metadata_bytes(&self) -> u64 {
         let tables: u64 = self.map.tables().iter().map(Table::len).sum();
-        let over_descriptors = |step: &&Step| matches!(step, Step::Clusters | Step::Inodes);
+        let over_descriptors =
+            |step: &&Step| matches!(step, Step::Clusters | Step::Inodes | Step::Extents);
         let steps = self.map.steps().iter().filter(over_descriptors);
         let descriptors: u64 = steps.map(|step| self.map.descriptors(*step)).sum();
         let blocks = descriptors + self.directories.len() as u64;

@@ -1,6 +1,11 @@
 //! OCFS2 against fsck.ocfs2 -fn: volumes of mkfs.ocfs2 with contents, damaged field by field and at random.
 
+mod codes;
 mod damage;
 mod differential;
+mod fuzz;
+mod layout;
+mod o2image;
 mod population;
+mod signs;
 mod volume;

@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-mod allocator;
+pub(crate) mod allocator;
 mod bases;
 mod bounds;
 mod damage;

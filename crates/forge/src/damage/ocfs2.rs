@@ -3,14 +3,17 @@
 //! As for ext4, a case makes one described fault. It is named after the code that fsck.ocfs2 prints for it; each has been compared with
 //! `fsck.ocfs2 -fn`, and lists the further codes that follow from the fault. Most faults are a structure, a field of it and a value: those are
 //! rows of a table ([`Edit`]). Where a volume has checksums of metadata, the changed blocks get new ones.
+//! [`random`] picks a block of metadata, a field and a value from a seed.
 
 mod case;
 mod cases;
 mod find;
+mod random;
 mod volume;
 
 pub use case::{Base, Case, End};
 pub use cases::all;
+pub use random::{Survey, leaves_memory, random};
 pub use volume::Volume;
 
 use super::{Error, Medium};

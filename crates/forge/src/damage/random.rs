@@ -6,7 +6,7 @@
 //! what devices do: a block overwritten with noise, with zeros, or with another block.
 
 mod blocks;
-mod draw;
+pub(super) mod draw;
 mod known;
 mod structures;
 

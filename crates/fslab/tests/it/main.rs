@@ -31,6 +31,7 @@ mod fio_job;
 mod forge;
 mod forge_damage;
 mod fsck_io;
+mod fsck_io_forged;
 mod guest;
 mod guest_failures;
 mod hostile;

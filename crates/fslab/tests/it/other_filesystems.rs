@@ -178,20 +178,21 @@ fn fsck_ocfs2_reads_beside_the_model_needs_uml() {
         "--set",
         "device.size=2g",
         "--filter",
-        "workload=set-4",
+        "workload=set-4,fsck-ocfs2",
         "--set",
-        "set-4.files=500",
+        "files=500",
         "--set",
-        "set-4.chains=4",
+        "chains=4",
     ];
     let output = run_in(temp.path(), &words);
     assert_ran(&output);
     let dir = temp.path().join("run");
     let run = Run::load(&dir).unwrap();
-    assert_eq!(run.trials.len(), 2);
+    // ext4 by the model, OCFS2 by the model and by its program.
+    assert_eq!(run.trials.len(), 3);
     let is_ocfs2 = |trial: &&TrialRecord| {
         let mounted = trial.mounted.as_ref().unwrap();
-        mounted.mounted_type == "ocfs2"
+        mounted.mounted_type == "ocfs2" && sample(trial, "scan_pass_4b", "seconds").is_some()
     };
     let ocfs2 = run.trials.iter().find(is_ocfs2).unwrap();
     // An inode is a block of 4 KiB or 2 KiB: 500 of them are more than 0.9 MiB.
@@ -209,6 +210,7 @@ fn fsck_ocfs2_reads_beside_the_model_needs_uml() {
         "Read by fsck.ocfs2 itself",
         "Pass 4b: Checking inodes link counts",
         "ext4-scattered on the disk as it is",
+        "Read by fslab's model of fsck.ocfs2",
     ] {
         assert!(report.contains(words), "{words} is not in\n{report}");
     }

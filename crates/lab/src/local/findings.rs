@@ -10,6 +10,7 @@ use crate::executor::Emit;
 use crate::trial_trace::Explained;
 
 /// What a trial has shown so far.
+#[derive(Default)]
 pub(super) struct Findings {
     pub(super) samples: Vec<Sample>,
     pub(super) evidence: Vec<Evidence>,

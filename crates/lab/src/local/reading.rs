@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use fskind::Family;
 use record::{FailureKind, Ledger};
 use rig::Prepared;
 use study::{CheckSpec, ScanSpec, Trial};
@@ -35,14 +36,32 @@ impl LocalExecutor<'_> {
         self.unmount(trial, prepared, ledger)?;
 
         self.watcher.activity(trial, "checking");
-        let checked = self.run_check(trial, spec, prepared, &device, findings, ledger)?;
+        let checked = self.run_check(trial, spec, None, prepared, &device, findings, ledger)?;
         findings.checked(checked, emit)
     }
 
-    /// Unmounts and has the filesystem's own checker read its metadata.
-    pub(super) fn scan_by_program(
+    /// Unmounts and lets the reader of the cell read all metadata.
+    pub(super) fn read_metadata(
         &self,
         trial: &Trial,
+        spec: &ScanSpec,
+        prepared: &mut Prepared,
+        findings: &mut Findings,
+        ledger: &mut Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Stopped> {
+        if scan_program::reads(&trial.cell) {
+            self.scan_by_program(trial, spec, prepared, findings, ledger, emit)
+        } else {
+            self.scan(trial, spec, prepared, findings, ledger, emit)
+        }
+    }
+
+    /// Unmounts and has the filesystem's own checker read its metadata.
+    fn scan_by_program(
+        &self,
+        trial: &Trial,
+        scan: &ScanSpec,
         prepared: &mut Prepared,
         findings: &mut Findings,
         ledger: &mut Ledger,
@@ -58,21 +77,58 @@ impl LocalExecutor<'_> {
         self.unmount(trial, prepared, ledger)?;
         self.watcher
             .activity(trial, "the checker reads the metadata");
+        let locked = self.locked(trial, scan, &device)?;
         let spec = trial.cell.check.clone().unwrap_or_default();
         let spec = CheckSpec { cold: true, ..spec };
         let known = findings.evidence.len();
-        let checked = self.run_check(trial, &spec, prepared, &device, findings, ledger)?;
+        let checked = self.run_check(trial, &spec, locked, prepared, &device, findings, ledger)?;
         let cold = findings.evidence.split_off(known);
         let cold = cold.into_iter().map(scan_program::of_reading);
         findings.evidence.extend(cold);
         findings.checked(scan_program::reading(checked), emit)
     }
 
+    /// Bytes that fsck.ocfs2 may lock, so that its cache is at most the cell's share of the metadata. It takes half of what it can lock and
+    /// halves that until it can, so the cache may be half of the share.
+    fn locked(
+        &self,
+        trial: &Trial,
+        scan: &ScanSpec,
+        device: &Path,
+    ) -> Result<Option<u64>, Stopped> {
+        /// fsck.ocfs2 does without a locked cache from here on.
+        const LEAST: f64 = 4_194_304.0;
+        if trial.cell.filesystem.kind.family() != Family::Ocfs2 {
+            return Ok(None);
+        }
+        let metadata = match self.known_metadata() {
+            Some(known) => known,
+            None => scan::metadata(trial.cell.filesystem.kind, device, self.interrupt)
+                .map_err(|stop| self.scan_failure(stop))?,
+        };
+        self.learn_metadata(metadata);
+        let share = 2.0 * scan.cache * metadata as f64;
+        Ok(Some(share.max(LEAST) as u64))
+    }
+
+    /// Bytes of all metadata of the volume that several trials read, where a trial before has met them.
+    fn known_metadata(&self) -> Option<u64> {
+        self.forged.as_ref().and_then(|image| image.metadata.get())
+    }
+
+    fn learn_metadata(&self, bytes: u64) {
+        if let Some(image) = &self.forged {
+            image.metadata.set(Some(bytes));
+        }
+    }
+
     /// The checker, on a cold device where that is asked for; the ledger has its seconds.
+    #[allow(clippy::too_many_arguments, reason = "what a trial gathers on its way")]
     fn run_check(
         &self,
         trial: &Trial,
         spec: &CheckSpec,
+        locked: Option<u64>,
         prepared: &Prepared,
         device: &Path,
         findings: &mut Findings,
@@ -83,7 +139,7 @@ impl LocalExecutor<'_> {
         let checked = cold.transpose().and_then(|cold| {
             let cold = cold.map(|proof| convert::evidence(&observer::cold(&proof), Some("check")));
             findings.evidence.extend(cold);
-            self.check_device(trial, spec, prepared, device)
+            self.check_device(trial, spec, locked, prepared, device)
         });
         ledger.workload += begun.elapsed().as_secs_f64();
         checked.map_err(|error| self.rig_failure(error))
@@ -93,6 +149,7 @@ impl LocalExecutor<'_> {
         &self,
         trial: &Trial,
         spec: &CheckSpec,
+        locked: Option<u64>,
         prepared: &Prepared,
         device: &Path,
     ) -> Result<Checked, rig::Error> {
@@ -101,6 +158,7 @@ impl LocalExecutor<'_> {
             prepared,
             kind: trial.cell.filesystem.kind,
             spec,
+            locked,
             folder: &self.folder,
             watcher: self.watcher,
             interrupt: self.interrupt,
@@ -109,7 +167,7 @@ impl LocalExecutor<'_> {
     }
 
     /// Unmounts and reads all metadata past the page cache.
-    pub(super) fn scan(
+    fn scan(
         &self,
         trial: &Trial,
         spec: &ScanSpec,
@@ -123,24 +181,34 @@ impl LocalExecutor<'_> {
         let begun = Instant::now();
         let job = scan::Job {
             prepared,
+            kind: trial.cell.filesystem.kind,
             spec,
+            metadata: self.known_metadata(),
             trial: trial.slot.trial,
             interrupt: self.interrupt,
             watcher: self.watcher,
         };
         let scanned = scan::run(&job, emit);
         ledger.workload += begun.elapsed().as_secs_f64();
-        let scanned = scanned.map_err(|stop| match stop {
+        let scanned = scanned.map_err(|stop| self.scan_failure(stop))?;
+        scanned
+            .metadata
+            .into_iter()
+            .for_each(|bytes| self.learn_metadata(bytes));
+        findings.samples.extend(scanned.samples);
+        findings.evidence.extend(scanned.evidence);
+        Ok(())
+    }
+
+    fn scan_failure(&self, stop: scan::Stop) -> Stopped {
+        match stop {
             scan::Stop::Rig(error) => self.rig_failure(error),
             stop => Stopped {
                 kind: stop.kind(self.interrupt),
                 message: stop.to_string(),
                 fatal: None,
             },
-        })?;
-        findings.samples.extend(scanned.samples);
-        findings.evidence.extend(scanned.evidence);
-        Ok(())
+        }
     }
 
     /// Unmounts what was filled, if it is mounted still.

@@ -44,7 +44,8 @@ fn key(cell: &Cell) -> (&FilesystemVariant, &DeviceSpec, Option<Bytes>) {
 /// The distinct preparations of a plan; a directory has one.
 fn variants<'p>(plan: &'p Plan, target: &Target) -> Vec<Variant<'p>> {
     let mut all: Vec<Variant<'p>> = Vec::new();
-    for cell in &plan.cells {
+    // A forged volume takes what its files take, and no kernel is asked.
+    for cell in plan.cells.iter().filter(|cell| cell.volume.is_filled()) {
         let alike = |variant: &&mut Variant<'p>| {
             matches!(target, Target::Directory(_)) || key(variant.like) == key(cell)
         };

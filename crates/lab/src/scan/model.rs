@@ -8,10 +8,12 @@
 use std::path::Path;
 
 use ::check::ext4::GroupMap;
-use ::check::strategy::{self, Figures, Moment, Reading, Strategy};
-use blockio::Direct;
+use ::check::ocfs2::ChainMap;
+use ::check::strategy::{self, Figures, MetadataMap, Moment, Reading, Strategy};
+use blockio::{BlockSource, Direct};
+use fskind::Family;
 use progress::Step;
-use study::ScanSpec;
+use study::{FilesystemKind, ScanSpec};
 use workload::{Evidence, Observer, PhaseReport};
 
 use super::figures::{self, Costs};
@@ -25,11 +27,44 @@ pub(super) fn read(
     device: &Path,
     observer: &dyn Observer,
 ) -> Result<Read, Stop> {
-    let metadata = measure(source, job.interrupt)?;
+    match job.kind.family() {
+        Family::Ocfs2 => read_map(job, source, device, observer, ChainMap::of),
+        _ => read_map(job, source, device, observer, GroupMap::of),
+    }
+}
+
+/// Bytes of all metadata of a volume, by a read of them.
+pub(crate) fn metadata(
+    kind: FilesystemKind,
+    device: &Path,
+    interrupt: &Interrupt,
+) -> Result<u64, Stop> {
+    let source = Direct::open(device)?;
+    let bytes = match kind.family() {
+        Family::Ocfs2 => measure(&source, ChainMap::of, interrupt),
+        _ => measure(&source, GroupMap::of, interrupt),
+    };
+    Ok(bytes?)
+}
+
+/// Opens the map of a volume.
+type Open<M> = fn(&dyn BlockSource) -> Result<M, strategy::Error>;
+
+fn read_map<M: MetadataMap>(
+    job: &Job<'_>,
+    source: &Direct,
+    device: &Path,
+    observer: &dyn Observer,
+    open: Open<M>,
+) -> Result<Read, Stop> {
+    let metadata = match job.metadata {
+        Some(known) => known,
+        None => measure(source, open, job.interrupt)?,
+    };
     let strategy = strategy_of(job.spec, metadata);
     let mut passes = Passes::cold(job, device, observer)?;
     let begin_ns = workload::clock::now_ns();
-    let map = GroupMap::of(source)?;
+    let map = open(source)?;
     let reading = strategy::read_watched(source, map, &strategy, &mut |moment| {
         record(&mut passes, moment);
         go_on(job.interrupt)
@@ -44,10 +79,14 @@ pub(super) fn read(
 }
 
 /// Bytes of all metadata: what a reading meets, at the lowest cost.
-fn measure(source: &Direct, interrupt: &Interrupt) -> Result<u64, strategy::Error> {
+fn measure<M: MetadataMap>(
+    source: &Direct,
+    open: Open<M>,
+    interrupt: &Interrupt,
+) -> Result<u64, strategy::Error> {
     const CACHE: u64 = 64 << 20;
     let strategy = Strategy::improved(CACHE);
-    let map = GroupMap::of(source)?;
+    let map = open(source)?;
     let reading = strategy::read_watched(source, map, &strategy, &mut |_| go_on(interrupt))?;
     Ok(reading.metadata_bytes)
 }

@@ -6,7 +6,7 @@ use zerocopy::big_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::Error;
-use crate::bytes::{be32, superblock, text, uuid};
+use crate::bytes::{be32, superblock, text, uuid, view_mut};
 
 /// Bytes of the superblock that are read; it is padded to a sector.
 pub const SIZE: usize = 264;
@@ -46,7 +46,9 @@ pub const FEATURES2: &[(u64, &str)] = &[
 pub const LAZY_COUNT: u32 = 0x2;
 
 /// `struct xfs_dsb`.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
 #[repr(C)]
 pub struct Superblock {
     /// `XFSB`.
@@ -177,6 +179,24 @@ impl Superblock {
             |this: &Self| &this.sb_magicnum,
             be32,
         )
+    }
+
+    /// The same for writing. No field is judged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Short`] for fewer bytes than [`SIZE`].
+    pub fn read_mut(bytes: &mut [u8]) -> Result<&mut Self, Error> {
+        view_mut("XFS superblock", bytes)
+    }
+
+    /// The structure at the start of `bytes`, whatever its magic number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Short`] for fewer bytes than [`SIZE`].
+    pub fn read_any(bytes: &[u8]) -> Result<&Self, Error> {
+        crate::bytes::view("XFS superblock", bytes)
     }
 
     /// The version, 1 to 5.

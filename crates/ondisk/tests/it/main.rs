@@ -13,4 +13,5 @@ mod journal;
 mod kernel;
 mod mke2fs;
 mod mkfs_ocfs2;
+mod mkfs_xfs;
 mod robust;

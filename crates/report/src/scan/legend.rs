@@ -20,12 +20,51 @@ pub(super) fn of(
     beside: Option<&Published>,
 ) -> Vec<String> {
     let sets = || groups.iter().flat_map(|group| &group.sets);
-    let of = |by| sets().find(|set| set.by == by);
-    let mut legend = model(sources, of(By::Model), beside);
-    legend.extend(of(By::Check).map(|_| CHECK.to_owned()));
-    legend.extend(of(By::E2fsck).map(|_| E2FSCK.to_owned()));
-    legend.extend(of(By::Ocfs2).map(ocfs2));
+    let on = |by, ocfs2| sets().find(|set| set.by == by && set.on_ocfs2 == ocfs2);
+    let mut legend = model(sources, on(By::Model, false), beside);
+    legend.extend(on(By::Check, false).map(|_| CHECK.to_owned()));
+    legend.extend(on(By::E2fsck, false).map(|_| E2FSCK.to_owned()));
+    legend.extend(
+        on(By::Model, true)
+            .map(model_on_ocfs2)
+            .into_iter()
+            .flatten(),
+    );
+    legend.extend(
+        on(By::Model, true)
+            .zip(beside)
+            .map(|(set, found)| theirs(found, set)),
+    );
+    legend.extend(on(By::Check, true).map(|_| CHECK_OCFS2.to_owned()));
+    legend.extend(on(By::Ocfs2, true).map(ocfs2));
     legend
+}
+
+/// What `fslab check` reads on OCFS2.
+const CHECK_OCFS2: &str = "Read by `fslab check` (fslab): the same volume, checked by all its passes, which are fsck.ocfs2's. Its pass 1 judges small \
+    directories where it meets their inodes; its pass 2 reads the blocks of the others. It has no cache that counts, so what it reads twice comes from \
+    disk twice. all: the sum of its passes.";
+
+/// What the model read on OCFS2.
+fn model_on_ocfs2(set: &Set) -> Vec<String> {
+    let forged = if set.forged {
+        ", written by `fslab forge`"
+    } else {
+        ""
+    };
+    let links = match set.chain_links {
+        Some(1.0) => {
+            "its longest chain has one link: prefill has nothing to bring forward".to_owned()
+        }
+        links => format!("its longest chain has {} links", count(links)),
+    };
+    vec![format!(
+        "Read by fslab's model of fsck.ocfs2, which has the four switches (`fslab check` has one way to read), past the page cache: \
+         an OCFS2 volume of {} files{forged}; {links}. 0a: descriptors of cluster groups; 0b: of inode groups, with precache the groups too; \
+         0c: of extent block groups, likewise; 1: inode groups in the order of their chains, and then the descriptors of 0a once more, as \
+         fsck.ocfs2 does; 2: the inode of each directory, and the blocks and indexes of those that have any; all: the sum of these.",
+        set.files
+    )]
 }
 
 /// What `fslab check` reads.
@@ -42,9 +81,11 @@ fn ocfs2(set: &Set) -> String {
     format!(
         "Read by fsck.ocfs2 itself: {} files on OCFS2, the check as it is run by hand, past the page cache, every figure as it \
          prints it. 0a: descriptors of cluster groups; 0b: of inode groups; 0c: of extent block groups; 1: inodes; 2: directory \
-         blocks; all: its own sum with what it does besides. On OCFS2 a small file and a small directory are in their inode; beside \
-         the model's rows compare MB for each file, not seconds.",
-        set.files
+         blocks; all: its own sum with what it does besides. Its cache was {}. On OCFS2 a small file and a small directory are in their inode; \
+         beside rows of ext4 compare MB for each file, not seconds.",
+        set.files,
+        set.cache_size
+            .map_or_else(|| "not printed".to_owned(), size)
     )
 }
 
@@ -106,7 +147,13 @@ fn theirs(document: &Published, set: &Set) -> String {
     let short_of =
         |table: usize, column: &str, row: &str| published::row(document, table, column, row);
     let extents = "Pass 0c: Checking extent block allocation chains";
+    let rest = if set.on_ocfs2 {
+        "3, 4a and 4b"
+    } else {
+        "0c, 3, 4a and 4b"
+    };
     let also = match short_of(0, "set 1", extents) {
+        _ if set.on_ocfs2 => String::new(),
         Some(Theirs { disk, real, .. }) => format!(
             " (in set 1, 0c alone is {disk:.0} MB and {} s)",
             short(real)
@@ -130,7 +177,7 @@ fn theirs(document: &Published, set: &Set) -> String {
         _ => String::new(),
     };
     format!(
-        "Beside {}: compare x, not seconds. `all` has passes 0c, 3, 4a and 4b there{also}. The cache was {} on 16 September, {} \
+        "Beside {}: compare x, not seconds. `all` has passes {rest} there{also}. The cache was {} on 16 September, {} \
          on 21 September{ours}. Before the larger buffer pass 1 read 32 KiB to 1 MiB at once there; 32k \
          here is the low end of that, from which a larger buffer gains more.",
         document.document.short(),

@@ -26,13 +26,15 @@ pub enum By {
 }
 
 impl By {
-    /// Who reads a cell.
-    pub(super) fn of(cell: &Cell) -> By {
-        let reader = spec(cell).map(|spec| spec.reader);
-        match (cell.filesystem.kind, reader) {
-            (FilesystemKind::Ocfs2, _) => By::Ocfs2,
-            (_, Some(Reader::Check)) => By::Check,
-            (_, Some(Reader::Fsck)) => By::E2fsck,
+    /// Who read a cell. In runs of earlier versions fsck.ocfs2 was the reader of every cell on OCFS2: `has_links` is whether the trials
+    /// have its pass over link counts, which the model has not.
+    pub(super) fn of(cell: &Cell, has_links: bool) -> By {
+        let ocfs2 = is_ocfs2(cell);
+        match spec(cell).map(|spec| spec.reader) {
+            Some(Reader::Check) => By::Check,
+            Some(Reader::Fsck) if ocfs2 => By::Ocfs2,
+            Some(Reader::Fsck) => By::E2fsck,
+            _ if ocfs2 && has_links => By::Ocfs2,
             _ => By::Model,
         }
     }
@@ -71,6 +73,11 @@ impl By {
     }
 }
 
+/// Whether a cell is on OCFS2, where every reader has fsck.ocfs2's passes.
+pub(super) fn is_ocfs2(cell: &Cell) -> bool {
+    cell.filesystem.kind == FilesystemKind::Ocfs2
+}
+
 /// A pass.
 pub(super) struct Known {
     pub(super) name: &'static str,
@@ -83,9 +90,10 @@ pub(super) struct Known {
 
 impl Known {
     /// What it reads of the filesystem when this reader runs it; none if that reader has no such pass.
-    pub(super) fn what(&self, by: By) -> Option<&'static str> {
+    pub(super) fn what(&self, by: By, on_ocfs2: bool) -> Option<&'static str> {
         let [model, ocfs2, check, e2fsck] = self.what;
         match by {
+            By::Model | By::Check if on_ocfs2 => ocfs2,
             By::Model => model,
             By::Ocfs2 => ocfs2,
             By::Check => check,
@@ -109,7 +117,13 @@ const fn known(
 }
 
 /// All of them, in the order in which tables have them; the whole last. fsck.ocfs2's pass 5 (quota) is in versions that were not run yet.
-pub(super) static PASSES: [Known; 13] = [
+pub(super) static PASSES: [Known; 15] = [
+    known(
+        "start",
+        "scan_pass_start",
+        "Before pass 0a: superblock and journals",
+        [None, Some("superblock and journals"), None, None],
+    ),
     known(
         "0",
         "scan_pass_0",
@@ -201,6 +215,12 @@ pub(super) static PASSES: [Known; 13] = [
         "scan_pass_after",
         "At the end: Checking quota and orphan file",
         [None, None, Some("quota and orphan file"), None],
+    ),
+    known(
+        "own",
+        "scan_pass_own",
+        "After pass 5: what fsck.ocfs2 does not look for",
+        [None, Some("what fsck.ocfs2 does not look for"), None, None],
     ),
     known("all", "scan", "Overall", [Some("all passes"); 4]),
 ];

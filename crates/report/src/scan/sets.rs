@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use record::{Status, TrialRecord};
 use study::{Cell, Clock, ScanSpec};
 
-use super::passes::{By, PASSES};
+use super::passes::{By, PASSES, is_ocfs2};
 use super::{Cost, Group, Pass, Set, published, spec};
 use crate::compare;
 use crate::fill::Sources;
@@ -73,12 +73,14 @@ fn set(sources: &Sources<'_>, cell: &Cell) -> Option<Set> {
     let time = |trial| value(trial, "scan", "seconds").unwrap_or(f64::INFINITY);
     trials.sort_by(|a, b| time(a.1).total_cmp(&time(b.1)));
     let middle = trials.get(trials.len().checked_sub(1)? / 2)?;
-    let by = By::of(cell);
+    let has_links = median(&trials, "scan_pass_4b", "seconds").is_some();
+    let (by, on_ocfs2) = (By::of(cell, has_links), is_ocfs2(cell));
     let known = PASSES.iter().filter_map(|known| {
-        let what = known.what(by)?;
+        let what = known.what(by, on_ocfs2)?;
         // Not every version of a program has every pass.
         let seconds = median(&trials, known.phase, "seconds");
-        (by == By::Model || seconds.is_some()).then_some((known, what))
+        let always = by == By::Model && !on_ocfs2;
+        (always || seconds.is_some()).then_some((known, what))
     });
     let passes: Vec<Pass> = known
         .map(|(known, what)| Pass {
@@ -102,6 +104,8 @@ fn set(sources: &Sources<'_>, cell: &Cell) -> Option<Set> {
         cell: cell.id,
         name: by.set().unwrap_or(&cell.workload_name).to_owned(),
         by,
+        on_ocfs2,
+        forged: cell.volume.is_forged(),
         how: by.how().map_or_else(|| how(spec, &passes), str::to_owned),
         files: spec.files,
         n: trials.len(),

@@ -79,6 +79,7 @@ impl LoopImage {
         let size = file.metadata().map_err(failed)?.len();
         let mut made = LoopImage::unbound(journal, path, size);
         made.bind(&file)?;
+        made.warn();
         Ok(made)
     }
 
@@ -326,7 +327,7 @@ const MARGIN: u64 = 64 << 20;
 /// An image is sparse and takes what is written to it, so its size says nothing about the room it
 /// needs: the caller, who knows the workload, compares that with the free space. Here only a host that is
 /// full already is refused.
-fn room_for(folder: &Path, asked: u64) -> Result<()> {
+pub(super) fn room_for(folder: &Path, asked: u64) -> Result<()> {
     enough(folder, asked, free(folder)?, MARGIN)
 }
 

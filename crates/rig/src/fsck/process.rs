@@ -66,8 +66,8 @@ pub(super) struct ProcessResult {
     pub(super) own_peak: bool,
 }
 
-/// Starts a program whose output goes to `out`.
-pub(super) fn start(argv: &[String], out: OwnedFd) -> io::Result<Process> {
+/// Starts a program whose output goes to `out`; it may lock so many bytes of memory, or any number.
+pub(super) fn start(argv: &[String], out: OwnedFd, locked: Option<u64>) -> io::Result<Process> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     };
@@ -91,6 +91,12 @@ pub(super) fn start(argv: &[String], out: OwnedFd) -> io::Result<Process> {
             setsid()?;
             set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)
         });
+    }
+    if let Some(bytes) = locked {
+        // SAFETY: prctl(2) and setrlimit(2) are async-signal-safe and touch no memory of the parent.
+        unsafe {
+            command.pre_exec(move || lock_at_most(bytes));
+        }
     }
     let (peak_from_child, born_with) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     // SAFETY: getrusage(2) and write(2) are async-signal-safe; the descriptor is open in the child.
@@ -133,6 +139,27 @@ type Born = (u64, Child);
 fn fork(command: &mut Command) -> io::Result<Born> {
     let begun_ns = now_ns();
     Ok((begun_ns, command.spawn()?))
+}
+
+/// Limits the memory that the calling process may lock, after exec(2): root ignores the limit by a capability, which goes as well.
+fn lock_at_most(bytes: u64) -> io::Result<()> {
+    /// Of linux/capability.h.
+    const CAP_IPC_LOCK: libc::c_ulong = 14;
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    // SAFETY: the pointer is to an initialised rlimit; PR_CAPBSET_DROP takes a number.
+    let done = unsafe {
+        libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) == 0
+            && (libc::prctl(libc::PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0) == 0
+                || *libc::__errno_location() == libc::EPERM)
+    };
+    if done {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Largest resident memory of the calling process so far, KiB.
@@ -312,7 +339,7 @@ mod tests {
             .open("/dev/null")
             .unwrap();
         let argv = ["/bin/sh", "-c", script].map(String::from);
-        start(&argv, null.into()).unwrap()
+        start(&argv, null.into(), None).unwrap()
     }
 
     fn wait_for_children(process: &mut Process, count: usize) {

@@ -133,7 +133,8 @@ fn carry_out(
     let mut meter = Meter::new(request.block_name.clone());
     let mut output = Output::new(output::HALF);
     let mut begin = meter.read(0);
-    let mut process = process::start(argv, terminal.theirs).map_err(failed("cannot start it"))?;
+    let mut process =
+        process::start(argv, terminal.theirs, request.locked).map_err(failed("cannot start it"))?;
     // After our own reading and before the fork, as time(1) does it.
     begin.at_ns = process.begun_ns();
     let mut ledger = Ledger::new(checker, begin.clone());

@@ -90,6 +90,7 @@ impl Loop {
             block_name: Some(name.into_owned()),
             extra: Vec::new(),
             timeout: Duration::from_secs(120),
+            locked: None,
         };
         fsck::run(&request, &Silent).unwrap()
     }
@@ -366,6 +367,7 @@ fn what_will_run_is_known_beforehand() {
         block_name: None,
         extra: vec!["-x".into()],
         timeout: Duration::from_secs(1),
+        locked: None,
     };
     let line = |kind| fsck::argv(&request(kind)).join(" ");
     assert_eq!(line("ext2"), "e2fsck -fn -tt -x /dev/loop9");

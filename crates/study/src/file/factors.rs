@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::levels::levels;
 use super::workload::{KINDS, for_each_kind};
 use super::{Memory, Words, parameters};
-use crate::model::DeviceSpec;
+use crate::model::{DeviceSpec, Volume};
 
 /// A rule of `exclude`: factors, each with a level or a list of levels. Cells that have one of the
 /// levels of every factor named are excluded. `why` is the reason in the plan.
@@ -39,7 +39,7 @@ impl JsonSchema for Exclude {
 }
 
 /// Factors of the whole study: `filesystem`, `mkfs`, `mount`, `readahead`, `limit`, `memory`,
-/// `device_size`, `device`, `hints`, `trace`, `kernel`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
+/// `device_size`, `device`, `hints`, `trace`, `kernel`, `volume`; `PARAMETER` for each workload that has it; `WORKLOAD.PARAMETER` for one.
 pub struct Factors;
 
 impl JsonSchema for Factors {
@@ -91,6 +91,9 @@ impl JsonSchema for Factors {
         let kernel = json!({ "type": "string", "title": "kernel", "x-kernel": true });
         let about = "Kernels, each cell's trial booting its own (`fslab kernel list`)";
         properties.insert("kernel".into(), list(kernel, about));
+        let volume = generator.subschema_for::<Volume>().to_value();
+        let about = "Where the files come from: the kernel, or fslab forge";
+        properties.insert("volume".into(), list(volume, about));
         shared_parameters(generator, &mut properties);
         json_schema!({
             "type": "object",

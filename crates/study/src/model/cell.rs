@@ -9,6 +9,7 @@ use super::crash::CrashSpec;
 use super::device::DeviceSpec;
 use super::filesystem::FilesystemVariant;
 use super::layout::LayoutSpec;
+use super::volume::Volume;
 use crate::units::Bytes;
 use params::WorkloadSpec;
 
@@ -21,6 +22,9 @@ pub struct Cell {
     pub levels: BTreeMap<String, String>,
     /// How the filesystem is made and mounted, factors applied.
     pub filesystem: FilesystemVariant,
+    /// Where the filesystem's files come from.
+    #[serde(default, skip_serializing_if = "Volume::is_filled")]
+    pub volume: Volume,
     /// The device under the filesystem, factors applied.
     pub device: DeviceSpec,
     /// Name of the workload entry in the study (`iozone`, `compilebench`).

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::paragraph;
-use crate::model::{Cell, CrashBoundary, CrashMethod, Hints, Plan};
+use crate::model::{Cell, CrashBoundary, CrashMethod, Hints, Plan, Volume};
 
 /// What each trial runs on and under, where it is the same for every cell; what varies is in the
 /// cells.
@@ -31,6 +31,7 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
     let hints = same(&|cell| hints(cell.device.hints).to_owned());
     let device = [size, stack, hints, readahead, limit].into_iter().flatten();
     let device: Vec<String> = device.filter(|text| !text.is_empty()).collect();
+    let volume = same(&|cell| volume(cell).to_owned()).filter(|text| !text.is_empty());
     let memory = same(&|cell| cell.memory.map_or(String::new(), |size| size.to_string()));
     let memory = memory.filter(|size| !size.is_empty());
     let memory = memory.map(|size| {
@@ -44,6 +45,7 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
     });
     let lines = [
         ("Device", (!device.is_empty()).then(|| device.join(", "))),
+        ("Volume", volume),
         ("Memory", memory),
         ("Check", checks(plan)),
         ("Layout", layout(plan)),
@@ -59,6 +61,16 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
     }
     for note in &plan.notes {
         paragraph(out, &format!("{:<10}", "Note"), &" ".repeat(10), note);
+    }
+}
+
+/// Where the files come from, where no kernel writes them.
+fn volume(cell: &Cell) -> &'static str {
+    match cell.volume {
+        Volume::Filled => "",
+        Volume::Forged => {
+            "written directly by fslab forge, once for all trials that read the same; nothing is mounted"
+        }
     }
 }
 

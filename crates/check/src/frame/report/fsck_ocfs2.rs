@@ -1,4 +1,5 @@
 //! An OCFS2 volume in the layout of fsck.ocfs2 -fn -tt: its headings, a line for each finding, two lines about each pass, and its inventory.
+//! One line follows after these: the verdict.
 
 use std::fmt::Write as _;
 
@@ -49,9 +50,6 @@ pub(super) fn print(report: &Report, filesystem: &Filesystem, judge: Judge, list
         }
         None => out.push_str("All passes succeeded.\n\n"),
     }
-    let word = report.verdict(judge).word();
-    let unstable = if report.unstable { ", unstable" } else { "" };
-    let _ = writeln!(out, "  Verdict: {word}{unstable}");
     let buffers = report.memory.stated.as_ref().map_or(0, |stated| {
         let buffers = stated.parts.iter().filter(|part| part.0 == "buffers");
         buffers.map(|part| part.1).sum()
@@ -61,6 +59,9 @@ pub(super) fn print(report: &Report, filesystem: &Filesystem, judge: Judge, list
     if let Some(inventory) = &report.inventory {
         contents(&mut out, inventory);
     }
+    let word = report.verdict(judge).word();
+    let unstable = if report.unstable { ", unstable" } else { "" };
+    let _ = writeln!(out, "\n  Verdict: {word}{unstable}");
     out
 }
 

@@ -63,6 +63,11 @@ impl Log {
         self.run.ends_at = Some(name);
     }
 
+    /// Whether it has no finding.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frame.is_empty()
+    }
+
     /// Whether fsck.ocfs2 has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.run.ends_at.is_some()

@@ -57,6 +57,15 @@ pub(super) fn clusters(volume: &Volume<'_>, log: &mut Log, inode: &Block) {
     }
 }
 
+/// The places of all descriptors, ascending.
+pub(super) fn places(volume: &Volume<'_>) -> Vec<u64> {
+    let layout = &volume.layout;
+    let per_group = layout.group_clusters().min(layout.clusters);
+    let groups = layout.groups(per_group).unwrap_or(0);
+    let places = (0..groups).map(|group| layout.group_block(group.into(), per_group));
+    places.collect()
+}
+
 /// Judges the chains, and whether they lead to all places and to no other.
 ///
 /// # Errors
@@ -68,16 +77,12 @@ pub(super) fn check<'v>(
     inode: &Block,
     blocks: &mut Descriptors<'_, 'v>,
 ) -> Result<(), Refused> {
-    let layout = &volume.layout;
-    let per_group = layout.group_clusters().min(layout.clusters);
-    let groups = layout.groups(per_group).unwrap_or(0);
-    let all = (0..groups).map(|group| layout.group_block(group.into(), per_group));
     let mut places = Places {
-        expected: all.collect(),
+        expected: self::places(volume).into_iter().collect(),
         ..Places::default()
     };
     chain::check(volume, state, log, inode, Some(&mut places), blocks)?;
-    for &block in places.unexpected.range(layout.first_group..) {
+    for &block in places.unexpected.range(volume.layout.first_group..) {
         log.add(Finding::new(&GROUP_UNEXPECTED_DESC).block(block));
         state.mark(volume, log, volume.cluster_of(block), 1);
     }

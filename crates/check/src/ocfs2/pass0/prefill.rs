@@ -9,6 +9,9 @@ use crate::ocfs2::blocks::Block;
 use crate::ocfs2::refused::Refused;
 use crate::ocfs2::volume::{Volume, from, value};
 
+/// Descriptors that are read together.
+const BATCH: usize = 4096;
+
 /// Descriptors by block.
 pub(crate) struct Descriptors<'a, 'v> {
     volume: &'a Volume<'v>,
@@ -29,10 +32,14 @@ impl Descriptors<'_, '_> {
     }
 }
 
-/// Reads the chains of these allocators. A block that was read before ends a chain.
-pub(crate) fn run<'a, 'v>(volume: &'a Volume<'v>, inodes: &[&Block]) -> Descriptors<'a, 'v> {
+/// Reads the chains of these allocators, and the places where descriptors must be. A block that was read before ends a chain.
+pub(crate) fn run<'a, 'v>(
+    volume: &'a Volume<'v>,
+    inodes: &[&Block],
+    places: Vec<u64>,
+) -> Descriptors<'a, 'v> {
     let mut read = BTreeMap::new();
-    let mut level: Vec<u64> = Vec::new();
+    let mut level = places;
     for inode in inodes {
         if let Ok(list) = ChainList::read(from(inode, BODY)) {
             let used = list.head().cl_next_free_rec.get();
@@ -43,18 +50,17 @@ pub(crate) fn run<'a, 'v>(volume: &'a Volume<'v>, inodes: &[&Block]) -> Descript
         level.retain(|&block| !volume.out_of_range(block) && !read.contains_key(&block));
         level.sort_unstable();
         level.dedup();
-        let size = volume.block_size() as u64;
-        for &block in &level {
-            volume.source.will_need(block * size, size);
-        }
         let mut next = Vec::with_capacity(level.len());
-        for &block in &level {
-            let descriptor = volume.group(block);
-            if let Ok(bytes) = &descriptor {
-                let group: GroupDescriptor = value(GroupDescriptor::read(bytes));
-                next.push(group.bg_next_group.get());
+        for batch in level.chunks(BATCH) {
+            volume.prefetch(batch.to_vec());
+            for &block in batch {
+                let descriptor = volume.group(block);
+                if let Ok(bytes) = &descriptor {
+                    let group: GroupDescriptor = value(GroupDescriptor::read(bytes));
+                    next.push(group.bg_next_group.get());
+                }
+                read.insert(block, descriptor);
             }
-            read.insert(block, descriptor);
         }
         level = next;
     }

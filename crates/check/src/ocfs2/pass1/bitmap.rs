@@ -1,5 +1,7 @@
 //! Clusters in use against the global bitmap.
 
+use ondisk::bytes::le64;
+use ondisk::ocfs2::chain::BITMAP;
 use ondisk::ocfs2::feature;
 
 use crate::frame::finding::Finding;
@@ -8,9 +10,11 @@ use crate::ocfs2::fsck_ocfs2::problems::{BACKUP_CLUSTER_CLAIMED, CLUSTER_ALLOC_B
 use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from};
 
+/// Clusters that are compared together.
+const CHUNK: usize = 1 << 20;
+
 /// Compares them, one finding for each cluster.
 pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
-    let bits = bits(volume, state);
     let has_backups = volume.sb.has_compat(feature::BACKUP_SUPER);
     let backups: Vec<u32> = volume
         .layout
@@ -18,24 +22,14 @@ pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
         .filter(|_| has_backups)
         .map(|block| volume.cluster_of(block))
         .collect();
-    for (word, (&set, &used)) in bits.iter().zip(&state.used).enumerate() {
-        let mut differ = set ^ used;
-        while differ != 0 {
-            let bit = differ.trailing_zeros();
-            differ &= differ - 1;
-            let cluster = (word * 64) as u32 + bit;
-            if cluster >= volume.clusters() {
-                break;
+    let mut bits = vec![0; CHUNK / 64];
+    for (chunk, used) in state.used.chunks(CHUNK / 64).enumerate() {
+        let first = (chunk * CHUNK) as u64;
+        fill(volume, state, first, &mut bits);
+        for (word, (&set, &used)) in bits.iter().zip(used).enumerate() {
+            if set != used {
+                differ(volume, log, &backups, first + word as u64 * 64, (set, used));
             }
-            let in_use = used >> bit & 1 == 1;
-            if !in_use && backups.contains(&cluster) {
-                continue;
-            }
-            let words = |set| if set { "set" } else { "free" };
-            let finding =
-                Finding::new(&CLUSTER_ALLOC_BIT).block(volume.layout.block_of(cluster.into()));
-            let finding = finding.found(words(!in_use)).expected(words(in_use));
-            log.add(finding.note(format!("cluster {cluster}")));
         }
     }
     for cluster in backups
@@ -47,22 +41,56 @@ pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
     }
 }
 
-/// The global bitmap, a bit for each cluster; clusters that no group covers are free.
-fn bits(volume: &Volume<'_>, state: &State) -> Vec<u64> {
-    let mut words = vec![0_u64; state.used.len()];
-    for region in state.bitmap.regions.values() {
-        let bitmap = from(&region.group, ondisk::ocfs2::chain::BITMAP);
-        let end = region
-            .bits
-            .min(u64::from(volume.clusters()).saturating_sub(region.start));
-        for at in 0..end {
-            let index = region.offset + at as usize;
-            let byte = bitmap.get(index / 8).copied().unwrap_or(0);
-            if byte >> (index % 8) & 1 == 1 {
-                let cluster = region.start + at;
-                words[cluster as usize / 64] |= 1 << (cluster % 64);
+/// The clusters of a word that are set and not used, or used and not set. Those of backup superblocks belong to no inode.
+fn differ(
+    volume: &Volume<'_>,
+    log: &mut Log,
+    backups: &[u32],
+    first: u64,
+    (set, used): (u64, u64),
+) {
+    let mut differ = set ^ used;
+    while differ != 0 {
+        let bit = differ.trailing_zeros();
+        differ &= differ - 1;
+        let cluster = first as u32 + bit;
+        if cluster >= volume.clusters() {
+            break;
+        }
+        let in_use = used >> bit & 1 == 1;
+        if !in_use && backups.contains(&cluster) {
+            continue;
+        }
+        let words = |set| if set { "set" } else { "free" };
+        let block = volume.layout.block_of(cluster.into());
+        let finding = Finding::new(&CLUSTER_ALLOC_BIT).block(block);
+        let finding = finding.found(words(!in_use)).expected(words(in_use));
+        log.add(finding.note(format!("cluster {cluster}")));
+    }
+}
+
+/// The global bitmap from a cluster on, a bit for each; clusters that no group covers are free.
+fn fill(volume: &Volume<'_>, state: &State, first: u64, bits: &mut [u64]) {
+    bits.fill(0);
+    let end = (first + bits.len() as u64 * 64).min(volume.clusters().into());
+    let before = state.bitmap.regions.range(..first).next_back();
+    let within = state.bitmap.regions.range(first..end);
+    for region in before.into_iter().chain(within).map(|(_, region)| region) {
+        let bitmap = from(&region.group, BITMAP);
+        let stop = end.min(region.start + region.bits);
+        let mut at = region.start.max(first);
+        while at < stop {
+            let (index, to) = (region.offset as u64 + at - region.start, at - first);
+            let word = &mut bits[to as usize / 64];
+            if index.is_multiple_of(64) && to.is_multiple_of(64) && stop - at >= 64 {
+                let bytes = bitmap.get(index as usize / 8..index as usize / 8 + 8);
+                *word = bytes.map_or(0, |bytes| le64(bytes, 0));
+                at += 64;
+                continue;
             }
+            let byte = bitmap.get(index as usize / 8).copied().unwrap_or(0);
+            *word |= u64::from(byte >> (index % 8) & 1) << (to % 64);
+            at += 1;
         }
     }
-    words
 }

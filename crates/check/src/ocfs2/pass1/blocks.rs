@@ -7,18 +7,17 @@ use ondisk::ocfs2::{Dinode, DxRoot, ExtentList, ExtentRecord, directory, feature
 
 use super::End;
 use super::extents::{Leaves, Tree};
+use super::sink::{Sink, directory_block};
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
-use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
-    DIR_BLOCK_SHARED, DIR_SIZE, DIR_ZERO, DX_ROOT_FIELDS, DX_TREE_CORRUPT,
-    INLINE_DATA_COUNT_INVALID, INODE_CLUSTERS, INODE_INLINE_CLUSTERS, INODE_INLINE_SIZE,
-    INODE_LAST_EB, INODE_SIZE, INODE_SPARSE_CLUSTERS, INODE_SPARSE_SIZE, INODE_WALK, LINK_BLOCKS,
-    LINK_FAST_NULLTERM, LINK_FAST_SIZE, LINK_NULLTERM, LINK_SIZE,
+    DIR_SIZE, DIR_ZERO, DX_ROOT_FIELDS, DX_TREE_CORRUPT, INLINE_DATA_COUNT_INVALID, INODE_CLUSTERS,
+    INODE_INLINE_CLUSTERS, INODE_INLINE_SIZE, INODE_LAST_EB, INODE_SIZE, INODE_SPARSE_CLUSTERS,
+    INODE_SPARSE_SIZE, INODE_WALK, LINK_BLOCKS, LINK_FAST_NULLTERM, LINK_FAST_SIZE, LINK_NULLTERM,
+    LINK_SIZE,
 };
 use crate::ocfs2::refused::Refused;
-use crate::ocfs2::state::State;
 use crate::ocfs2::tree::{self, Next};
 use crate::ocfs2::volume::{Volume, from, value};
 
@@ -49,7 +48,7 @@ struct Walked {
 /// The reference ends.
 pub(super) fn check(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
     inode: &Dinode,
     bytes: &[u8],
@@ -123,18 +122,6 @@ fn fast_link(log: &mut Log, inode: &Dinode, bytes: &[u8]) {
     }
 }
 
-/// Remembers a block for pass 2. fsck.ocfs2 never returns where another directory has it already.
-fn directory_block(state: &mut State, log: &mut Log, directory: u64, block: u64, logical: u64) {
-    if let Some((other, _)) = state.directory_blocks.get(&block) {
-        let finding = Finding::new(&DIR_BLOCK_SHARED)
-            .block(block)
-            .inode(directory);
-        log.end(Exit::Endless, finding.found(*other));
-        return;
-    }
-    state.directory_blocks.insert(block, (directory, logical));
-}
-
 /// `i_size` of a directory against the end of its last record.
 fn directory_size(volume: &Volume<'_>, log: &mut Log, inode: &Dinode, bytes: &[u8]) {
     let at = |problem: &'static Problem| Finding::new(problem).inode(inode.i_blkno.get());
@@ -162,7 +149,7 @@ fn directory_size(volume: &Volume<'_>, log: &mut Log, inode: &Dinode, bytes: &[u
 /// Walks over all blocks as libocfs2 does.
 fn walk(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
     inode: &Dinode,
     bytes: &[u8],
@@ -179,7 +166,7 @@ fn walk(
             let block = record.e_blkno.get().wrapping_add(at);
             if kind == DIRECTORY {
                 // No sound volume has more.
-                if state.directory_blocks.len() as u64 > volume.layout.blocks() {
+                if state.directory_blocks() > volume.layout.blocks() {
                     break;
                 }
                 directory_block(state, log, own, block, first + at);
@@ -222,7 +209,7 @@ fn target(volume: &Volume<'_>, walked: &mut Walked, block: u64) -> Result<(), Re
 /// The extents of a directory's index.
 fn index(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
     inode: &Dinode,
 ) -> Result<(), Refused> {

@@ -5,6 +5,7 @@ use ondisk::ocfs2::extent::{BLOCK_LIST, ExtentHead, REFCOUNTED, UNWRITTEN, block
 use ondisk::ocfs2::{Dinode, ExtentBlock, ExtentList, ExtentRecord, feature};
 
 use super::refcount_tree;
+use super::sink::{self, Sink};
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::Exit;
@@ -16,7 +17,6 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     EXTENT_OVERLAP, NO_HOLES,
 };
 use crate::ocfs2::refused::Refused;
-use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from, value};
 
 /// Blocks of one tree that are visited at most: more than any sound tree has.
@@ -38,7 +38,7 @@ pub(super) enum Leaves {
 /// A tree during its check.
 pub(super) struct Tree<'a, 'v> {
     pub(super) volume: &'a Volume<'v>,
-    pub(super) state: &'a mut State,
+    pub(super) state: &'a mut dyn Sink,
     pub(super) log: &'a mut Log,
     /// The inode that the clusters belong to.
     pub(super) inode: Dinode,
@@ -56,7 +56,7 @@ pub(super) struct Tree<'a, 'v> {
 impl<'a, 'v> Tree<'a, 'v> {
     pub(super) fn new(
         volume: &'a Volume<'v>,
-        state: &'a mut State,
+        state: &'a mut dyn Sink,
         log: &'a mut Log,
         inode: &Dinode,
         leaves: Leaves,
@@ -253,7 +253,7 @@ impl<'a, 'v> Tree<'a, 'v> {
         let cluster = self.volume.cluster_of(record.e_blkno.get());
         let count = u32::from(record.leaf_clusters());
         if record.flags() & REFCOUNTED == 0 {
-            self.state.mark(self.volume, self.log, cluster, count);
+            sink::mark(self.state, self.volume, self.log, cluster, count);
         } else if !refcount_tree::share(self.state, &self.inode, cluster, count) {
             let finding = self.at(&EXTENT_MARKED_REFCOUNTED);
             self.log.end(

@@ -4,9 +4,11 @@ use ondisk::ocfs2::dinode::{self, BODY, dynamic, flag};
 use ondisk::ocfs2::extent::ExtentHead;
 use ondisk::ocfs2::{Dinode, check, directory, feature};
 
+use super::sink::Sink;
 use super::{blocks, logs, refcount_tree, xattr};
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
+use crate::ocfs2::coverage::Coverage;
 use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
@@ -14,15 +16,15 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     INODE_NZ_DTIME, INODE_SUBALLOC, INODE_SUBALLOC_BIT, LINKS_HI, META_CRC, REFCOUNT_FLAG_INVALID,
     REFCOUNT_LOC_INVALID, ROOT_NOTDIR,
 };
-use crate::ocfs2::state::{Allocator, Parent, Seen, State};
+use crate::ocfs2::state::{Counts, Parent};
 use crate::ocfs2::volume::{Volume, from, head, signed, value};
 
 /// Judges the block of an inode group.
 pub(super) fn check(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
-    allocators: &[Allocator],
+    coverage: &Coverage,
     number: u64,
     bytes: &[u8],
 ) {
@@ -40,13 +42,22 @@ pub(super) fn check(
             }
         }
     }
-    allocation(state, log, allocators, number, &inode, valid);
+    allocation(state, log, coverage, number, &inode, valid);
+}
+
+/// Whether a block is an inode in use that claims to be another one.
+pub(super) fn claims_another_number(volume: &Volume<'_>, number: u64, bytes: &[u8]) -> bool {
+    let inode = head(bytes);
+    signed(bytes, dinode::SIGNATURE)
+        && inode.i_fs_generation.get() == volume.generation()
+        && inode.has_flag(flag::VALID)
+        && inode.i_blkno.get() != number
 }
 
 /// The fields of an inode in use; `false` where its type means nothing, so that it counts as unused.
 fn fields(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
     number: u64,
     inode: &Dinode,
@@ -57,7 +68,7 @@ fn fields(
         log.add(at(&INODE_BLKNO).found(own).expected(number));
     }
     let kind = directory::type_of_mode(inode.i_mode.get());
-    let (is_directory, is_regular) = (kind == 2, kind == 1);
+    let is_directory = kind == 2;
     if own == volume.sb.s_root_blkno.get() && !is_directory {
         log.add(at(&ROOT_NOTDIR).found(format!("{:#o}", inode.i_mode.get())));
     }
@@ -76,16 +87,16 @@ fn fields(
     if !refcounted && knows_refcount && inode.i_refcount_loc.get() != 0 {
         log.add(at(&REFCOUNT_LOC_INVALID).found(inode.i_refcount_loc.get()));
     }
-    count(state, kind, inode, inline);
+    count(state.counts(), kind, inode, inline);
+    if kind != 0 {
+        state.set_kind(number, kind);
+    }
     if is_directory {
-        state.set_seen(number, Seen::Directory);
         let parent = Parent {
             orphan: inode.has_flag(flag::ORPHANED),
             ..Parent::default()
         };
-        state.directories.insert(number, parent);
-    } else if is_regular {
-        state.set_seen(number, Seen::Regular);
+        state.directory(number, parent);
     } else if kind == 0 {
         links(volume, state, log, own, 0);
         return false;
@@ -100,7 +111,7 @@ fn fields(
     let low = inode.i_links_count.get();
     if low > 0 {
         links(volume, state, log, own, low);
-        state.counts.links += u64::from(low > 1);
+        state.counts().links += u64::from(low > 1);
     } else if inode.has_flag(flag::ORPHANED) {
         links(volume, state, log, own, 1);
     }
@@ -108,7 +119,7 @@ fn fields(
 }
 
 /// Remembers the link count under the number that the inode has of itself, which is outside the bitmap at worst.
-fn links(volume: &Volume<'_>, state: &mut State, log: &mut Log, own: u64, links: u16) {
+fn links(volume: &Volume<'_>, state: &mut dyn Sink, log: &mut Log, own: u64, links: u16) {
     if own >= volume.layout.blocks() {
         log.end(
             Exit::ABORTING,
@@ -119,8 +130,7 @@ fn links(volume: &Volume<'_>, state: &mut State, log: &mut Log, own: u64, links:
     state.set_links(own, links);
 }
 
-fn count(state: &mut State, kind: u8, inode: &Dinode, inline: bool) {
-    let counts = &mut state.counts;
+fn count(counts: &mut Counts, kind: u8, inode: &Dinode, inline: bool) {
     counts.files.inodes += u64::from(kind != 0);
     let files = &mut counts.files;
     match kind {
@@ -144,7 +154,7 @@ fn count(state: &mut State, kind: u8, inode: &Dinode, inline: bool) {
 /// What the inode leads to.
 fn body(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
     number: u64,
     inode: &Dinode,
@@ -155,7 +165,7 @@ fn body(
     if !fast && !inode.has_dynamic(dynamic::INLINE_DATA) && inode.i_flags.get() & unlisted == 0 {
         let list: ExtentHead = value(ExtentHead::read(from(bytes, BODY)));
         let depth = usize::from(list.l_tree_depth.get()).min(5);
-        state.counts.depths[depth] += 1;
+        state.counts().depths[depth] += 1;
     }
     if inode.has_flag(flag::LOCAL_ALLOC) {
         logs::window(volume, log, inode, bytes);
@@ -189,47 +199,44 @@ fn checksum(volume: &Volume<'_>, log: &mut Log, number: u64, inode: &Dinode, byt
 
 /// The inode's bit, and the slot that it names. Nothing is asked after the first wrong bit.
 fn allocation(
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
-    allocators: &[Allocator],
+    coverage: &Coverage,
     number: u64,
     inode: &Dinode,
     valid: bool,
 ) {
-    let found = allocators.iter().enumerate().find_map(|(slot, allocator)| {
-        let bit = allocator.bit(number)?;
-        Some((slot, bit))
-    });
-    let Some((slot, bit)) = found else {
-        if !state.asked_repair {
+    let Some(place) = coverage.place(number) else {
+        if !*state.asked_repair() {
             log.add(Finding::new(&INODE_NO_GROUP).inode(number));
         }
         return;
     };
+    let bit = place.in_use;
     if bit != valid {
         let words = |in_use| if in_use { "in use" } else { "free" };
         let finding = Finding::new(&INODE_ALLOC_REPAIR).inode(number);
         let finding = finding.found(words(bit)).expected(words(valid));
-        if state.asked_repair {
+        if *state.asked_repair() {
             log.own(finding);
         } else {
             log.add(finding);
         }
-        state.asked_repair = true;
+        *state.asked_repair() = true;
         return;
     }
-    if valid && let Some((group, at)) = allocators[slot].place(number) {
+    if valid {
         let (own, from) = (inode.i_suballoc_bit.get(), inode.i_suballoc_loc.get());
-        if usize::from(own) != at || (from != 0 && from != group) {
+        if usize::from(own) != place.at || (from != 0 && from != place.group) {
             let finding = Finding::new(&INODE_SUBALLOC_BIT).inode(number);
-            log.own(finding.found(own).expected(at as u64));
+            log.own(finding.found(own).expected(place.at as u64));
         }
     }
-    let slot = (slot as u16).wrapping_sub(1);
+    let slot = place.allocator.wrapping_sub(1);
     if valid && slot != inode.i_suballoc_slot.get() {
         let finding = Finding::new(&INODE_SUBALLOC).inode(number);
         let finding = finding.found(inode.i_suballoc_slot.get()).expected(slot);
-        if state.asked_repair {
+        if *state.asked_repair() {
             log.own(finding);
         } else {
             log.add(finding);

@@ -8,6 +8,7 @@ use ondisk::ocfs2::refcount::{LIST, RefcountHead, TREE, room};
 use ondisk::ocfs2::{Dinode, RefcountBlock, RefcountList};
 
 use super::extents::{Leaves, Tree};
+use super::sink::Sink;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::log::Log;
@@ -17,16 +18,17 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     REFCOUNT_LIST_USED, REFCOUNT_ROOT_BLOCK_INVALID,
 };
 use crate::ocfs2::refused::Refused;
-use crate::ocfs2::state::{RefTree, Shared, State};
+use crate::ocfs2::state::{RefTree, Shared};
 use crate::ocfs2::volume::{Volume, from, value};
 
 /// Judges the tree that an inode names, when the first inode names it.
-pub(super) fn check(volume: &Volume<'_>, state: &mut State, log: &mut Log, inode: &Dinode) {
+pub(super) fn check(volume: &Volume<'_>, state: &mut dyn Sink, log: &mut Log, inode: &Dinode) {
     if !inode.has_dynamic(dynamic::HAS_REFCOUNT) {
         return;
     }
     let root = inode.i_refcount_loc.get();
-    if !state.trees.contains_key(&root) {
+    let Some(trees) = state.trees() else { return };
+    if !trees.contains_key(&root) {
         let mut end = 0;
         let valid = {
             let leaves = Leaves::Counts { root, end };
@@ -38,9 +40,11 @@ pub(super) fn check(volume: &Volume<'_>, state: &mut State, log: &mut Log, inode
             end,
             ..RefTree::default()
         };
-        state.trees.insert(root, tree);
+        if let Some(trees) = state.trees() {
+            trees.insert(root, tree);
+        }
     }
-    let Some(tree) = state.trees.get_mut(&root) else {
+    let Some(tree) = state.trees().and_then(|trees| trees.get_mut(&root)) else {
         return;
     };
     if !tree.valid {
@@ -51,8 +55,11 @@ pub(super) fn check(volume: &Volume<'_>, state: &mut State, log: &mut Log, inode
 }
 
 /// Remembers that a file shares clusters; `false` where fsck.ocfs2 fails an assertion: no such tree, no such file, or the same cluster twice.
-pub(super) fn share(state: &mut State, inode: &Dinode, cluster: u32, clusters: u32) -> bool {
-    let Some(tree) = state.trees.get_mut(&inode.i_refcount_loc.get()) else {
+pub(super) fn share(state: &mut dyn Sink, inode: &Dinode, cluster: u32, clusters: u32) -> bool {
+    let Some(trees) = state.trees() else {
+        return true;
+    };
+    let Some(tree) = trees.get_mut(&inode.i_refcount_loc.get()) else {
         return false;
     };
     let own = inode.i_blkno.get();

@@ -7,12 +7,12 @@ use ondisk::ocfs2::{Dinode, XattrBlock};
 
 use super::End;
 use super::extents::{Leaves, Tree};
+use super::sink::Sink;
 use super::xattr_header::{Area, header};
 use crate::frame::finding::Finding;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{XATTR_BUCKET_COUNT_INVALID, XATTR_UNREADABLE};
 use crate::ocfs2::refused::Refused;
-use crate::ocfs2::state::State;
 use crate::ocfs2::tree;
 use crate::ocfs2::volume::{Volume, from, value};
 
@@ -22,7 +22,7 @@ use crate::ocfs2::volume::{Volume, from, value};
 /// The reference ends.
 pub(super) fn check(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
     inode: &Dinode,
     bytes: &[u8],
@@ -57,7 +57,7 @@ pub(super) fn check(
 
 struct Place<'a, 'v> {
     volume: &'a Volume<'v>,
-    state: &'a mut State,
+    state: &'a mut dyn Sink,
     log: &'a mut Log,
     inode: &'a Dinode,
 }

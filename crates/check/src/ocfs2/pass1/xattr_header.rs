@@ -5,6 +5,7 @@ use ondisk::ocfs2::xattr::{LOCAL_VALUE, VALUE_LIST, XattrHead};
 use ondisk::ocfs2::{Dinode, XattrEntry, XattrHeader};
 
 use super::extents::{Leaves, Tree};
+use super::sink::Sink;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::log::Log;
@@ -13,7 +14,6 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     XATTR_HASH_SIGN, XATTR_LOCATION_INVALID, XATTR_NAME_OFFSET_INVALID, XATTR_VALUE_INVALID,
     XATTR_VALUE_LEN_INVALID,
 };
-use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from};
 
 /// The least that name and value of an attribute take, as fsck.ocfs2 reckons.
@@ -36,7 +36,7 @@ pub(super) struct Area<'a> {
 /// Judges the attributes of an area. A wrong entry makes fsck.ocfs2 leave the rest.
 pub(super) fn header(
     volume: &Volume<'_>,
-    state: &mut State,
+    state: &mut dyn Sink,
     log: &mut Log,
     inode: &Dinode,
     area: &Area<'_>,

@@ -10,7 +10,7 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     BAD_CRC32, DIR_BLOCK_NOT_ALLOCATED, DIR_BLOCK_UNREADABLE, DIRENT_INODE_UNCOVERED,
     DIRENT_LENGTH, DIRENT_LENGTH_ATTRIBUTES, DX_TREE_MISSING, DX_TREE_MISSING_SYSTEM, IV_DX_TREE,
 };
-use crate::ocfs2::lookup::{self, allocated};
+use crate::ocfs2::lookup;
 use crate::ocfs2::refused::Refused;
 use crate::ocfs2::volume::head;
 
@@ -22,7 +22,7 @@ impl Pass<'_, '_> {
                 .inode(place.directory)
                 .block(place.block)
         };
-        match allocated(&self.state.inodes, place.directory) {
+        match self.state.coverage.in_use(place.directory) {
             Some(false) => {
                 self.log.add(at(&DIR_BLOCK_NOT_ALLOCATED));
                 return true;
@@ -170,7 +170,7 @@ impl Pass<'_, '_> {
 }
 
 /// Whether the lengths of an entry make no sense with `left` bytes from its start on.
-fn is_corrupt(entry: &Entry, left: usize) -> bool {
+pub(super) fn is_corrupt(entry: &Entry, left: usize) -> bool {
     let length = usize::from(entry.rec_len.get());
     length < directory::record_length(1)
         || !length.is_multiple_of(4)

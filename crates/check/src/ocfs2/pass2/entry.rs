@@ -14,9 +14,9 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     DIRENT_NAME_CHARS, DIRENT_NAME_INNER, DIRENT_NOT_DOTTY, DIRENT_TYPE, DIRENT_TYPE_UNKNOWN,
     DIRENT_ZERO, DX_LOOKUP_FAILED, DX_LOOKUP_FAILED_SIGN,
 };
-use crate::ocfs2::lookup::{self, allocated};
+use crate::ocfs2::lookup;
 use crate::ocfs2::refused::Refused;
-use crate::ocfs2::state::Seen;
+use crate::ocfs2::state::{JUDGED, Seen};
 use crate::ocfs2::volume::head;
 
 /// Bytes that fsck.ocfs2 needs for a remembered name beside the name.
@@ -53,7 +53,7 @@ impl Pass<'_, '_> {
         if self.volume.out_of_range(target) {
             self.log.add(at(&DIRENT_INODE_RANGE).found(target));
         }
-        match allocated(&self.state.inodes, target) {
+        match self.state.coverage.in_use(target) {
             Some(true) => {}
             Some(false) => self.log.add(at(&DIRENT_INODE_FREE).found(target)),
             None => self.log.add(at(&DIRENT_INODE_UNCOVERED).found(target)),
@@ -158,10 +158,16 @@ impl Pass<'_, '_> {
         };
         if parent.entry == 0 {
             parent.entry = place.directory;
-        } else {
-            let finding = at(&DIR_PARENT_DUP).found(target);
-            self.log.add(finding.expected(parent.entry));
+            return true;
         }
+        let finding = at(&DIR_PARENT_DUP).found(target);
+        let finding = finding.expected(parent.entry);
+        // An inline directory that pass 1 has judged, whose block comes after this one.
+        let other = self.state.directory_blocks.get(&parent.entry);
+        if parent.entry > place.block && other == Some(&(parent.entry, JUDGED)) {
+            parent.entry = place.directory;
+        }
+        self.log.add(finding);
         true
     }
 

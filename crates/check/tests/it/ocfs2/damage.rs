@@ -1,9 +1,7 @@
 //! Damage: every field of every kind of block with every value that matters, and random bytes.
 
-use ondisk::bytes::le16;
-use ondisk::ocfs2::chain::{self, BITMAP};
-use ondisk::ocfs2::dinode::dynamic;
-use ondisk::ocfs2::{Trailer, extent, index};
+use ondisk::ocfs2::Trailer;
+use ondisk::ocfs2::chain::BITMAP;
 
 use super::volume::Image;
 
@@ -30,25 +28,7 @@ impl Patch {
 impl Patch {
     /// Whether the damaged block makes fsck.ocfs2 read outside its memory, where what it finds is by chance.
     pub(crate) fn leaves_memory(&self, damaged: &Image) -> bool {
-        let block = damaged.block(self.block);
-        let used = |at, most: usize| usize::from(le16(block, at)) > most;
-        match &block[..4] {
-            b"INOD" => {
-                let inode = damaged.inode(self.block);
-                let wanted = dynamic::HAS_XATTR | dynamic::INLINE_XATTR;
-                let attributes = usize::from(inode.i_xattr_inline_size.get());
-                let astray = !(64..=block.len() / 2).contains(&attributes);
-                used(0xc4, extent::inode_room(block.len(), 0))
-                    || inode.has_dynamic(wanted) && astray
-            }
-            b"GROU" => used(0x144, chain::extent_room(block.len())) || le16(block, 0x0a) == 1,
-            b"DXDI" => {
-                used(0xc6, index::root_room(block.len()))
-                    || used(0xc4, index::root_room(block.len()))
-            }
-            b"DXLE" => used(0x2e, index::leaf_room(block.len())),
-            _ => false,
-        }
+        forge::damage::ocfs2::leaves_memory(damaged.block(self.block))
     }
 }
 

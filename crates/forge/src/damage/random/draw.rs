@@ -10,10 +10,10 @@ use super::super::filesystem::Filesystem;
 use super::known::Known;
 
 /// Numbers that would be legal somewhere.
-pub(super) struct Limits {
-    pub(super) blocks: u64,
-    pub(super) inodes: u64,
-    pub(super) block_size: u64,
+pub(in crate::damage) struct Limits {
+    pub(in crate::damage) blocks: u64,
+    pub(in crate::damage) inodes: u64,
+    pub(in crate::damage) block_size: u64,
 }
 
 impl Limits {
@@ -27,21 +27,25 @@ impl Limits {
 }
 
 /// Draws, from the seed alone: ChaCha8 is specified bit by bit, and the key is made here.
-pub(super) struct Draw(ChaCha8Rng);
+pub(in crate::damage) struct Draw(ChaCha8Rng);
 
 impl Draw {
-    pub(super) fn new(seed: u64) -> Draw {
+    pub(in crate::damage) fn new(seed: u64) -> Draw {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         Draw(ChaCha8Rng::from_seed(key))
     }
 
     /// A number below `end`; 0 where that is 0.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(in crate::damage) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64
     }
 
-    pub(super) fn of<'t, T>(&mut self, list: &'t [T], what: &'static str) -> Result<&'t T, Error> {
+    pub(in crate::damage) fn of<'t, T>(
+        &mut self,
+        list: &'t [T],
+        what: &'static str,
+    ) -> Result<&'t T, Error> {
         match list.get(self.below(list.len() as u64) as usize) {
             Some(found) => Ok(found),
             None => missing(what),
@@ -116,7 +120,7 @@ impl Draw {
     }
 
     /// Another value than the old one.
-    pub(super) fn new_value(&mut self, old: u64, width: usize, limits: &Limits) -> u64 {
+    pub(in crate::damage) fn new_value(&mut self, old: u64, width: usize, limits: &Limits) -> u64 {
         let mask = mask(width);
         for _ in 0..8 {
             let new = match self.below(11) {

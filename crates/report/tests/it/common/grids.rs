@@ -38,6 +38,7 @@ pub(crate) fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> 
         crash: None,
         trace: false,
         kernel: None,
+        volume: study::Volume::Filled,
     }
 }
 

@@ -128,6 +128,7 @@ fn cell(id: u32, filesystem: &str, workload: &str, files: u32, memory: &str) -> 
         crash: None,
         trace: false,
         kernel: None,
+        volume: study::Volume::Filled,
     }
 }
 

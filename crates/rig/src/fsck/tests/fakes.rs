@@ -49,6 +49,7 @@ impl Fake {
             block_name: None,
             extra: vec!["-E".into(), "fragcheck".into()],
             timeout,
+            locked: None,
         };
         let environment = Environment {
             locate: &|name| Some(self.folder.path().join(name)).filter(|file| file.exists()),

@@ -1,0 +1,372 @@
+//! `fslab check` against `fsck.ocfs2 -fn` on the same forged volume, interleaved.
+//!
+//! The volume is that of the measurements of 2011 (`fslab forge ocfs2 --preset paper-2011`): 2 TB, 1.56 million files, one
+//! slot. Whole processes are compared, from start to exit, and both must find nothing. A pair is one run of each; the order alternates.
+//!
+//! - *hot*: everything that `check` reads is in the page cache; a pair in which it read more than a fiftieth of the image from a device is
+//!   repeated. fsck.ocfs2 opens every volume with O_DIRECT, so a page cache is of no use to it: it reads from the disk again.
+//! - *memory*: the image is on a tmpfs, where O_DIRECT reads memory: what remains is the programs' own time. It has no target.
+//! - *cold*: caches are dropped before each run, and the bench fails if a page of the image stays cached.
+//!
+//! The cold row also shows a plain reader, as `check_vs_e2fsck` does: its time for as many bytes as `check` reads is a lower bound for
+//! any checker on this disk, and no factor between the two programs can be larger than that of fsck.ocfs2 to the bound.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
+
+use crate::arguments::{Place, Times};
+use crate::check_vs_e2fsck::{Peaks, cold, plain_reader};
+use crate::needs;
+use crate::pairs::{Pairs, in_turn, median};
+use crate::run::{Stop, output, verdict};
+use crate::table::{Printer, Row, Table};
+use crate::watched::{self, Took};
+
+const MIB: f64 = (1 << 20) as f64;
+/// Of a hot image at most one byte in this many comes from its disk.
+const COLD_SHARE: u64 = 50;
+/// Files of the measurements of 2011.
+const FILES: u64 = 1_556_247;
+
+/// Measures the checker against fsck.ocfs2.
+#[derive(Parser, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    times: Times<7>,
+    /// Files of the volume.
+    #[arg(long, default_value_t = FILES)]
+    files: u64,
+    /// Size of the volume, as in 2T.
+    #[arg(long, default_value = "2T")]
+    size: String,
+    /// What to measure.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "hot,cold")]
+    parts: Vec<Part>,
+    /// Folder to keep the image in for later runs [default: it is made and removed]
+    #[arg(long)]
+    images: Option<PathBuf>,
+    /// Folder on a tmpfs for the part memory.
+    #[arg(long, default_value = "/dev/shm")]
+    memory: PathBuf,
+    /// The program to measure [default: fslab beside this one].
+    #[arg(long)]
+    fslab: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Hot,
+    Memory,
+    Cold,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Part::Hot => "in the page cache",
+            Part::Memory => "in memory",
+            Part::Cold => "cold",
+        }
+    }
+
+    /// How many times faster it is to be.
+    fn target(self) -> Option<f64> {
+        match self {
+            Part::Hot => Some(10.0),
+            Part::Memory => None,
+            Part::Cold => Some(4.0),
+        }
+    }
+}
+
+struct Bench {
+    arguments: Arguments,
+    fslab: String,
+    stop: Stop,
+}
+
+pub(crate) fn main(arguments: Arguments) -> ExitCode {
+    verdict("check_vs_fsck_ocfs2", bench(arguments))
+}
+
+/// Whether all targets were met.
+fn bench(mut arguments: Arguments) -> Result<bool> {
+    if arguments.times.quick {
+        arguments.files = arguments.files.min(100_000);
+    }
+    needs::root("dropping caches")?;
+    needs::peers(&["fsck.ocfs2", "mkfs.ocfs2"].map(|program| (program, "ocfs2-tools")))?;
+    let own = std::env::current_exe()?;
+    let fslab = arguments.fslab.clone();
+    let fslab = fslab.unwrap_or_else(|| own.with_file_name("fslab"));
+    needs::measured(&fslab)?;
+    let bench = Bench {
+        fslab: fslab.display().to_string(),
+        arguments,
+        stop: Stop::on_signals()?,
+    };
+    let folder = tempfile::Builder::new()
+        .prefix("fslab-check-ocfs2-")
+        .tempdir_in(&bench.arguments.place.dir)?;
+    let kept = bench.arguments.images.as_deref();
+    let folder = kept.unwrap_or(folder.path());
+    let image = folder.join(format!("ocfs2-{}-files.img", bench.arguments.files));
+    if !image.exists() {
+        bench.forge(&image)?;
+    }
+    bench.compare(&image)
+}
+
+impl Bench {
+    fn forge(&self, image: &Path) -> Result<()> {
+        // What was killed half way is not found as an image.
+        let unfinished = image.with_extension("part");
+        let (path, files) = (
+            unfinished.display().to_string(),
+            self.arguments.files.to_string(),
+        );
+        let words = [
+            "forge",
+            "ocfs2",
+            &path,
+            "--size",
+            &self.arguments.size,
+            "--preset",
+            "paper-2011",
+            "--files",
+            &files,
+            "--slots",
+            "1",
+            "--sync",
+        ];
+        let took = watched::run(&self.fslab, &words, &self.stop)?;
+        ensure!(
+            took.code == 0,
+            "fslab {}: exit code {}",
+            words.join(" "),
+            took.code
+        );
+        eprintln!("forged {files} files in {:.2} s", took.seconds);
+        Ok(std::fs::rename(&unfinished, image)?)
+    }
+
+    fn compare(&self, image: &Path) -> Result<bool> {
+        let path = image.display().to_string();
+        let (bytes, requests) = self.reads(&path)?;
+        let mut table = Table::new(
+            format!(
+                "{} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
+                self.arguments.files,
+                bytes / MIB
+            ),
+            &["check", "fsck.ocfs2", "faster", "pairs"],
+        );
+        let (mut peaks, mut beside) = (Peaks::default(), None);
+        for &part in &self.arguments.parts {
+            let (pairs, of_part) = match part {
+                Part::Memory => self.in_memory(image)?,
+                _ => self.part(part, image)?,
+            };
+            peaks.take(of_part);
+            table.rows.push(row(part, &pairs));
+            if part == Part::Cold {
+                beside = Some(self.against_a_plain_reader(image, bytes, &pairs)?);
+            }
+        }
+        let mut printer = Printer::default();
+        printer.show(&table);
+        printer.show(&memory(peaks));
+        if let Some(table) = beside {
+            printer.show(&table);
+        }
+        Ok(printer.all_met())
+    }
+
+    /// Bytes and requests of `fslab check`, by its own report.
+    fn reads(&self, image: &str) -> Result<(f64, f64)> {
+        let words = ["check", "--io", "direct", "--format", "json", image];
+        let report: serde_json::Value = serde_json::from_str(&output(&self.fslab, &words)?)?;
+        let total = &report["total"];
+        let field = |name: &str| {
+            let value = total[name].as_f64();
+            value.with_context(|| format!("the report has no {name}: {total}"))
+        };
+        Ok((field("bytes")?, field("requests")?))
+    }
+
+    /// A copy of the image on a tmpfs.
+    fn in_memory(&self, image: &Path) -> Result<(Pairs, Peaks)> {
+        let folder = tempfile::Builder::new()
+            .prefix("fslab-check-ocfs2-")
+            .tempdir_in(&self.arguments.memory)?;
+        let copy = folder.path().join("image");
+        let (from, to) = (image.display().to_string(), copy.display().to_string());
+        output("cp", &["--sparse=always", &from, &to])?;
+        self.part(Part::Memory, &copy)
+    }
+
+    /// All pairs of a part, and the most memory of each side.
+    fn part(&self, part: Part, image: &Path) -> Result<(Pairs, Peaks)> {
+        use std::os::unix::fs::MetadataExt as _;
+        let path = image.display().to_string();
+        let allowed = image.metadata()?.blocks() * 512 / COLD_SHARE;
+        if part == Part::Hot {
+            let words = ["check", "--io", "buffered", &path];
+            for _ in 0..2 {
+                watched::run(&self.fslab, &words, &self.stop)?;
+            }
+        }
+        let wanted = self.arguments.times.pairs() as usize;
+        let (mut pairs, mut peaks, mut tried) = (Pairs::default(), Peaks::default(), 0_usize);
+        while pairs.ours.len() < wanted && tried < 2 * wanted {
+            self.stop.check()?;
+            let run = |ours: bool| -> Result<Took> {
+                if part == Part::Cold {
+                    cold(image, None)?;
+                }
+                self.side(ours, &path)
+            };
+            let (ours, theirs) = in_turn(tried.is_multiple_of(2), || run(true), || run(false))?;
+            tried += 1;
+            let counts = part == Part::Cold || ours.fetched <= allowed;
+            eprintln!(
+                "{part:?}: {:.3} and {:.3} s, {:.1} MiB and {:.1} MiB from devices{}",
+                ours.seconds,
+                theirs.seconds,
+                ours.fetched as f64 / MIB,
+                theirs.fetched as f64 / MIB,
+                if counts { "" } else { ": not hot, once more" }
+            );
+            if counts {
+                peaks.take(Peaks {
+                    ours: ours.peak,
+                    theirs: theirs.peak,
+                });
+                pairs.push(ours.seconds, theirs.seconds);
+            }
+        }
+        ensure!(
+            !pairs.ours.is_empty(),
+            "the page cache never held the image"
+        );
+        Ok((pairs, peaks))
+    }
+
+    /// One run of a side, which must find nothing.
+    fn side(&self, ours: bool, target: &str) -> Result<Took> {
+        let (program, words) = if ours {
+            (self.fslab.as_str(), ["check", target])
+        } else {
+            ("fsck.ocfs2", ["-fn", target])
+        };
+        let took = watched::run(program, &words, &self.stop)?;
+        ensure!(
+            took.code == 0,
+            "{program} {}: exit code {}",
+            words.join(" "),
+            took.code
+        );
+        Ok(took)
+    }
+
+    /// The cold times against that of a plain reader of as many bytes.
+    fn against_a_plain_reader(&self, image: &Path, read: f64, pairs: &Pairs) -> Result<Table> {
+        let (mut seconds, mut bytes) = (Vec::new(), 0.0);
+        for _ in 0..self.arguments.times.pairs() {
+            self.stop.check()?;
+            cold(image, None)?;
+            let begin = Instant::now();
+            bytes = plain_reader(image)?;
+            seconds.push(begin.elapsed().as_secs_f64());
+        }
+        let bound = median(&seconds) * read / bytes;
+        let (ours, theirs) = (median(&pairs.ours), median(&pairs.theirs));
+        let mut table = Table::new(
+            format!(
+                "Cold, beside a plain O_DIRECT reader of {:.1} MiB in {:.3} s",
+                bytes / MIB,
+                median(&seconds)
+            ),
+            &["check", "as many bytes", "ratio", "fsck.ocfs2's"],
+        );
+        let ratio = ours / bound;
+        let cells = [
+            format!("{ours:.3}"),
+            format!("{bound:.3}"),
+            format!("{ratio:.2}"),
+            format!("{:.2}", theirs / bound),
+        ];
+        table
+            .rows
+            .push(Row::new("seconds", cells, "<= 1.30", ratio <= 1.3));
+        Ok(table)
+    }
+}
+
+fn row(part: Part, pairs: &Pairs) -> Row {
+    // Theirs over ours: how many times faster.
+    let faster = Pairs {
+        ours: pairs.theirs.clone(),
+        theirs: pairs.ours.clone(),
+    };
+    let (low, high) = faster.extremes();
+    let cells = [
+        format!("{:.3}", median(&pairs.ours)),
+        format!("{:.3}", median(&pairs.theirs)),
+        format!("{:.1}", faster.ratio()),
+        format!("{low:.1}..{high:.1}"),
+    ];
+    let goal = part
+        .target()
+        .map_or(String::new(), |target| format!(">= {target:.0}"));
+    let met = part.target().is_none_or(|target| faster.ratio() >= target);
+    Row::new(part.name(), cells, goal, met)
+}
+
+/// At most half of fsck.ocfs2's.
+fn memory(peaks: Peaks) -> Table {
+    let mut table = Table::new("Peak memory, MiB", &["check", "fsck.ocfs2", "ratio"]);
+    let ratio = peaks.ours / peaks.theirs;
+    let cells = [
+        format!("{:.1}", peaks.ours),
+        format!("{:.1}", peaks.theirs),
+        format!("{ratio:.2}"),
+    ];
+    table
+        .rows
+        .push(Row::new("MiB", cells, "<= 0.50", ratio <= 0.5));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_met_by_the_ratio_of_medians() {
+        let mut pairs = Pairs::default();
+        for (ours, theirs) in [(1.0, 8.0), (2.0, 18.0), (3.0, 30.0)] {
+            pairs.push(ours, theirs);
+        }
+        assert!(!row(Part::Hot, &pairs).met);
+        assert!(row(Part::Memory, &pairs).met);
+        let cold = row(Part::Cold, &pairs);
+        assert!(cold.met);
+        assert_eq!(cold.cells, ["2.000", "18.000", "9.0", "8.0..10.0"]);
+    }
+
+    #[test]
+    fn half_of_the_memory_is_the_bound() {
+        let peaks = |ours| Peaks {
+            ours,
+            theirs: 100.0,
+        };
+        assert!(memory(peaks(50.0)).all_met() && !memory(peaks(50.1)).all_met());
+    }
+}
