@@ -181,7 +181,7 @@ impl Array {
         }
     }
 
-    fn to_all(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
+    fn broadcast(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
         let members = 0..self.members.len();
         let working = members.filter(|member| !self.layout.is_failed(*member));
         let parts: Vec<Part> = working
@@ -275,7 +275,7 @@ impl Model for Array {
             steps: 1,
         });
         match request.op {
-            Op::Flush => self.to_all(now, parent, &request),
+            Op::Flush => self.broadcast(now, parent, &request),
             Op::Write if self.layout.level.has_parity() => {
                 let steps = self.layout.rows(request.offset, request.len).len() as u32;
                 if let Some(parent) = self.parents.get_mut(parent) {

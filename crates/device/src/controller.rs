@@ -138,7 +138,7 @@ impl Controller {
         }
     }
 
-    fn to_child(&mut self, now: Nanoseconds, purpose: Purpose, request: Request) {
+    fn forward(&mut self, now: Nanoseconds, purpose: Purpose, request: Request) {
         let tag = self.purposes.insert(purpose);
         self.child.submit(now, Request { tag, ..request });
     }
@@ -204,7 +204,7 @@ impl Controller {
             missing: 0,
         });
         if self.parts.unit == 0 {
-            self.to_child(now, Purpose::Pass(key), request);
+            self.forward(now, Purpose::Pass(key), request);
             return;
         }
         let unit = self.parts.unit;
@@ -256,7 +256,7 @@ impl Controller {
         let (from, unit) = (first * self.parts.unit, self.parts.unit);
         let to = (end * unit).min(self.child.capacity());
         let count = end - first;
-        self.to_child(
+        self.forward(
             now,
             Purpose::Load { first, count },
             Request::read(0, from, to - from),
@@ -318,7 +318,7 @@ impl Controller {
         };
         let request = waiting.request;
         if request.len > self.parts.write_cache {
-            self.to_child(at, Purpose::Pass(key), request);
+            self.forward(at, Purpose::Pass(key), request);
             return;
         }
         self.waiting.remove(key);
@@ -350,7 +350,7 @@ impl Controller {
                 (bytes, end) = (bytes + len, end + len);
             }
             self.destaging += 1;
-            self.to_child(
+            self.forward(
                 now,
                 Purpose::Destage(bytes),
                 Request::write(0, offset, end - offset),
@@ -381,7 +381,7 @@ impl Model for Controller {
                     request,
                     missing: 0,
                 });
-                self.to_child(now, Purpose::Pass(key), request);
+                self.forward(now, Purpose::Pass(key), request);
             }
         }
     }

@@ -349,14 +349,13 @@ impl Disk {
                 };
             }
         }
-        self.positioned(now, link, pending, idle)
+        self.positioned(now, link, pending, ready)
     }
 
     /// A request that needs the head to be moved to it.
-    fn positioned(&self, now: f64, link: f64, pending: &Pending, idle: Plan) -> Plan {
+    fn positioned(&self, now: f64, link: f64, pending: &Pending, ready: f64) -> Plan {
         let request = &pending.request;
         let geometry = &self.parts.geometry;
-        let ready = idle.done;
         let distance = (self.head_at(now) - pending.from).abs();
         let seek = self.parts.seek.time(distance, request.op == Op::Write);
         let rotation = geometry.rotation(pending.angle, ready + seek);
@@ -375,7 +374,7 @@ impl Disk {
             transfer: done - begin,
             stream: reads_on
                 .then(|| Stream::after(geometry, request, medium, self.parts.look_ahead)),
-            ..idle
+            hit: false,
         }
     }
 
@@ -392,16 +391,8 @@ impl Disk {
             return false;
         };
         let pending = self.pending(now, Request::write(0, offset, len));
-        let idle = Plan {
-            done: now as f64,
-            seek: 0.0,
-            rotation: 0.0,
-            transfer: 0.0,
-            hit: false,
-            stream: None,
-        };
         // Its bytes and its command are in the cache already.
-        let plan = self.positioned(now as f64, 0.0, &pending, idle);
+        let plan = self.positioned(now as f64, 0.0, &pending, now as f64);
         self.follow(&pending.request, &plan);
         self.work(now, plan.done.ceil() as Nanoseconds, None);
         true

@@ -144,7 +144,7 @@ fn sustained(model: &str, rpm: f64, surfaces: f64) -> Result<(f64, f64), String>
     };
     let mut rates = zones.map(rate);
     let outer = rates.next().ok_or("no zones")?;
-    Ok((outer, rates.last().unwrap_or(outer).min(outer)))
+    Ok((outer, rates.next_back().unwrap_or(outer).min(outer)))
 }
 
 /// A trace: what was asked, when, and the response times that the drive had.

@@ -239,7 +239,7 @@ proptest::proptest! {
         while sent < count || !in_flight.is_empty() {
             while sent < count && (in_flight.len() as u64) < depth {
                 let len = (random.bits() % 64 + 1) * 4096;
-                let near = random.bits() % 4 == 0;
+                let near = random.bits().is_multiple_of(4);
                 let offset = random.bits() % if near { 1 << 20 } else { 200 * GB } / 4096 * 4096;
                 let request = match random.bits() % 8 {
                     0 => Request::flush(sent),

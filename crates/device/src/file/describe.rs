@@ -1,5 +1,7 @@
 //! A device's figures as text, each with its source.
 
+use std::fmt::Write;
+
 use super::source::Origin;
 use super::spec::{Array, Controller, Device, Disk, Kind, Link, Seek, Ssd};
 
@@ -148,14 +150,23 @@ fn of_controller(controller: &Controller) -> String {
         controller.request,
         rate(controller.rate)
     );
+    // Writing to a string cannot fail.
     if controller.unit > 0 {
-        text += &format!(", reads units of {}", words::bytes(controller.unit));
+        let _ = write!(text, ", reads units of {}", words::bytes(controller.unit));
     }
     if controller.read_ahead > 0 {
-        text += &format!(", {} ahead", words::plural(controller.read_ahead, "unit"));
+        let _ = write!(
+            text,
+            ", {} ahead",
+            words::plural(controller.read_ahead, "unit")
+        );
     }
     if controller.write_cache > 0 {
-        text += &format!(", write cache {}", words::bytes(controller.write_cache));
+        let _ = write!(
+            text,
+            ", write cache {}",
+            words::bytes(controller.write_cache)
+        );
     }
     text
 }

@@ -174,8 +174,8 @@ pub(crate) fn devices(file: &str, text: &str) -> Result<Vec<Device>, Error> {
 }
 
 fn line_of(text: &str, at: usize) -> usize {
-    let before = &text.as_bytes()[..at.min(text.len())];
-    1 + before.iter().filter(|byte| **byte == b'\n').count()
+    let before = text.get(..at).unwrap_or(text);
+    1 + before.matches('\n').count()
 }
 
 fn check_name(name: &str) -> Result<(), String> {

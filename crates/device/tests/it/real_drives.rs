@@ -20,7 +20,7 @@ fn compare(folder: &Path, drive: &'static str) -> Comparison {
         model: &model,
         seek: &seek,
     };
-    disksim::compare(drive, files, &read("trace")).unwrap()
+    disksim::compare(drive, files, &read("trace")).expect("files of DiskSim")
 }
 
 #[test]

@@ -94,7 +94,7 @@ proptest! {
         let (mut now, mut bytes) = (0_u64, 0_u64);
         for (tag, (kind, place, len, gap)) in load.iter().enumerate() {
             // Half of the requests come together.
-            let due = now + if gap % 2 == 0 { 0 } else { *gap };
+            let due = now + if gap.is_multiple_of(2) { 0 } else { *gap };
             while let Some(at) = model.next_event().filter(|at| *at < due) {
                 now = now.max(at);
                 model.advance(now, &mut done);
