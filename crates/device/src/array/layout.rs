@@ -1,0 +1,292 @@
+//! Where a chunk of an array is.
+//!
+//! The layouts are those of Linux md: RAID-5 left-symmetric, RAID-6 with Q after P, RAID-10 near with two copies.
+
+use super::parity::RowWrite;
+
+/// How chunks are spread over members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Striped.
+    Raid0,
+    /// Each member has all.
+    Raid1,
+    /// Rotating parity.
+    Raid5,
+    /// Two rotating parities.
+    Raid6,
+    /// Two copies of each chunk on neighbouring members.
+    Raid10,
+}
+
+impl Level {
+    /// From its number.
+    pub fn from_number(number: u32) -> Option<Level> {
+        match number {
+            0 => Some(Level::Raid0),
+            1 => Some(Level::Raid1),
+            5 => Some(Level::Raid5),
+            6 => Some(Level::Raid6),
+            10 => Some(Level::Raid10),
+            _ => None,
+        }
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        match self {
+            Level::Raid0 => 0,
+            Level::Raid1 => 1,
+            Level::Raid5 => 5,
+            Level::Raid6 => 6,
+            Level::Raid10 => 10,
+        }
+    }
+
+    /// Fewest members.
+    pub fn fewest_members(self) -> usize {
+        match self {
+            Level::Raid0 => 1,
+            Level::Raid1 | Level::Raid10 => 2,
+            Level::Raid5 => 3,
+            Level::Raid6 => 4,
+        }
+    }
+
+    /// Parity chunks in a row.
+    pub fn parities(self) -> usize {
+        match self {
+            Level::Raid5 => 1,
+            Level::Raid6 => 2,
+            Level::Raid0 | Level::Raid1 | Level::Raid10 => 0,
+        }
+    }
+
+    /// How many members may fail.
+    pub fn redundancy(self, members: usize) -> usize {
+        match self {
+            Level::Raid0 => 0,
+            Level::Raid1 => members.saturating_sub(1),
+            Level::Raid5 | Level::Raid10 => 1,
+            Level::Raid6 => 2,
+        }
+    }
+
+    pub(crate) fn has_parity(self) -> bool {
+        self.parities() > 0
+    }
+}
+
+/// A range of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which member, from 0.
+    pub member: usize,
+    /// First byte on it.
+    pub address: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+/// The mapping of an array.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The level.
+    pub level: Level,
+    /// Chunk in bytes; without meaning for level 1.
+    pub chunk: u64,
+    /// Number of members.
+    pub members: usize,
+    /// Bytes used of each member, a multiple of the chunk.
+    pub member_size: u64,
+    /// Members that have failed.
+    pub failed: Vec<usize>,
+}
+
+impl Layout {
+    /// Data chunks in a row.
+    pub fn data_chunks(&self) -> u64 {
+        (self.members - self.level.parities()) as u64
+    }
+
+    /// Bytes of the array.
+    pub fn capacity(&self) -> u64 {
+        match self.level {
+            Level::Raid1 => self.member_size,
+            Level::Raid10 => self.member_size / self.chunk * self.members as u64 / 2 * self.chunk,
+            Level::Raid0 | Level::Raid5 | Level::Raid6 => self.data_chunks() * self.member_size,
+        }
+    }
+
+    /// Whether a member has failed.
+    pub fn is_failed(&self, member: usize) -> bool {
+        self.failed.contains(&member)
+    }
+
+    /// The member of the first parity of a row.
+    fn parity(&self, row: u64) -> usize {
+        self.members - 1 - (row % self.members as u64) as usize
+    }
+
+    /// The member of the k-th data chunk of a row.
+    pub fn data_member(&self, row: u64, k: u64) -> usize {
+        let parities = self.level.parities();
+        if parities == 0 {
+            return k as usize;
+        }
+        (self.parity(row) + parities + k as usize) % self.members
+    }
+
+    /// The members of the parities of a row: P, then Q.
+    pub fn parity_members(&self, row: u64) -> impl Iterator<Item = usize> {
+        let (p, members) = (self.parity(row), self.members);
+        (0..self.level.parities()).map(move |i| (p + i) % members)
+    }
+
+    /// The two copies of a chunk of RAID-10 as (member, row).
+    fn copies(&self, chunk: u64) -> [(usize, u64); 2] {
+        let members = self.members as u64;
+        [2 * chunk, 2 * chunk + 1].map(|slot| ((slot % members) as usize, slot / members))
+    }
+
+    /// Splits a range into (chunk number, first byte in the chunk, length).
+    fn chunks(&self, offset: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> {
+        let (chunk, end) = (self.chunk, offset + len);
+        let mut at = offset;
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let (number, rest) = (at / chunk, at % chunk);
+            let len = (chunk - rest).min(end - at);
+            at += len;
+            Some((number, rest, len))
+        })
+    }
+
+    /// The member ranges that a read takes. `heads` are the ends of the last request to each member: of
+    /// two copies the nearer is read.
+    pub fn read(&self, offset: u64, len: u64, heads: &[u64]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if len == 0 {
+            return vec![self.anywhere()];
+        }
+        let nearest = |copies: &mut dyn Iterator<Item = (usize, u64)>| {
+            copies
+                .filter(|copy| !self.is_failed(copy.0))
+                .min_by_key(|copy| heads.get(copy.0).map_or(u64::MAX, |h| h.abs_diff(copy.1)))
+        };
+        if self.level == Level::Raid1 {
+            let mut copies = (0..self.members).map(|member| (member, offset));
+            let from = nearest(&mut copies);
+            parts.extend(from.map(|(member, address)| Part {
+                member,
+                address,
+                len,
+            }));
+            return parts;
+        }
+        for (number, rest, len) in self.chunks(offset, len) {
+            if self.level == Level::Raid10 {
+                let copies = self.copies(number);
+                let mut copies = copies.iter().map(|c| (c.0, c.1 * self.chunk + rest));
+                if let Some((member, address)) = nearest(&mut copies) {
+                    join(&mut parts, member, address, len);
+                }
+                continue;
+            }
+            let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
+            let (member, address) = (self.data_member(row, k), row * self.chunk + rest);
+            if self.is_failed(member) {
+                self.read_instead(&mut parts, member, address, len);
+            } else {
+                join(&mut parts, member, address, len);
+            }
+        }
+        parts
+    }
+
+    /// Reads what a lost range is computed from: as many other members as there are data chunks.
+    fn read_instead(&self, parts: &mut Vec<Part>, lost: usize, address: u64, len: u64) {
+        let others = (0..self.members).filter(|other| *other != lost && !self.is_failed(*other));
+        for other in others.take(self.data_chunks() as usize) {
+            join(parts, other, address, len);
+        }
+    }
+
+    /// The member ranges that a write takes at levels without parity.
+    pub fn write(&self, offset: u64, len: u64) -> Vec<Part> {
+        if len == 0 {
+            return vec![self.anywhere()];
+        }
+        let mut parts = Vec::new();
+        let working = |member: &usize| !self.is_failed(*member);
+        if self.level == Level::Raid1 {
+            let members = (0..self.members).filter(working);
+            parts.extend(members.map(|member| Part {
+                member,
+                address: offset,
+                len,
+            }));
+            return parts;
+        }
+        for (number, rest, len) in self.chunks(offset, len) {
+            if self.level == Level::Raid10 {
+                for (member, row) in self.copies(number) {
+                    if working(&member) {
+                        join(&mut parts, member, row * self.chunk + rest, len);
+                    }
+                }
+                continue;
+            }
+            let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
+            let member = self.data_member(row, k);
+            if working(&member) {
+                join(&mut parts, member, row * self.chunk + rest, len);
+            }
+        }
+        if parts.is_empty() {
+            vec![self.anywhere()]
+        } else {
+            parts
+        }
+    }
+
+    /// The rows that a write to a parity level changes.
+    pub fn rows(&self, offset: u64, len: u64) -> Vec<RowWrite> {
+        let mut rows: Vec<RowWrite> = Vec::new();
+        for (number, rest, len) in self.chunks(offset, len) {
+            let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
+            match rows.last_mut().filter(|last| last.row == row) {
+                Some(last) => last.push(k, rest, rest + len),
+                None => rows.push(RowWrite::new(row, k, rest, rest + len)),
+            }
+        }
+        rows
+    }
+
+    /// A request without bytes still goes somewhere.
+    fn anywhere(&self) -> Part {
+        let working = (0..self.members).find(|member| !self.is_failed(*member));
+        Part {
+            member: working.unwrap_or(0),
+            address: 0,
+            len: 0,
+        }
+    }
+}
+
+/// Adds a range; neighbours on a member become one.
+fn join(parts: &mut Vec<Part>, member: usize, address: u64, len: u64) {
+    let last = parts.iter_mut().rev().find(|part| part.member == member);
+    match last {
+        Some(part) if part.address + part.len == address => part.len += len,
+        // Two lost chunks of a row are computed from the same reads.
+        Some(part) if part.address <= address && address + len <= part.address + part.len => {}
+        _ => parts.push(Part {
+            member,
+            address,
+            len,
+        }),
+    }
+}

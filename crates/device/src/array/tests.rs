@@ -1,0 +1,200 @@
+use super::*;
+use crate::disk::{Disk, Geometry, Parameters, SeekCurve};
+use crate::model::run_alone;
+
+const KIB: u64 = 1024;
+
+fn layout(level: Level, members: usize, chunk: u64) -> Layout {
+    Layout {
+        level,
+        chunk,
+        members,
+        member_size: 64 << 20,
+        failed: Vec::new(),
+    }
+}
+
+/// A disk of 15,000 rpm: mean seek 3.5 ms, no caches.
+fn disk(phase: f64) -> Box<dyn Model> {
+    let geometry = Geometry::linear(300_000_000_000, 15_000.0, 125e6, 73e6, phase);
+    let cylinders = geometry.sweep() / (1.2 * 8.0 * geometry.turn());
+    Box::new(Disk::new(Parameters {
+        seek: SeekCurve::three_points(0.2e6, 3.5e6, 7.4e6, cylinders),
+        geometry,
+        command: 100_000,
+        interface: 300e6,
+        look_ahead: 512 * KIB,
+        write_cache: 0,
+        destage_window: 1,
+        window: 64,
+        store_and_forward: false,
+        flush_is_barrier: false,
+    }))
+}
+
+fn array(layout: Layout, strategy: Strategy) -> Array {
+    let members = (0..layout.members)
+        .map(|i| disk(i as f64 * 0.618))
+        .collect();
+    Array::new(layout, strategy, members)
+}
+
+#[test]
+fn chunks_of_a_stripe_go_round_and_neighbours_on_a_member_are_one_request() {
+    let parts = layout(Level::Raid0, 3, 64 * KIB).read(32 * KIB, 224 * KIB, &[]);
+    let expected = [(0, 32, 96), (1, 0, 64), (2, 0, 64)].map(|(member, at, len)| Part {
+        member,
+        address: at * KIB,
+        len: len * KIB,
+    });
+    assert_eq!(parts, expected);
+}
+
+#[test]
+fn parity_rotates_to_the_left_and_data_follows_it() {
+    // md's left-symmetric layout of 4 members, rows 0 to 3: numbers of data chunks, P for parity.
+    //   0 1 2 P
+    //   4 5 P 3
+    //   8 P 6 7
+    //   P 9 10 11
+    let raid5 = layout(Level::Raid5, 4, KIB);
+    let member = |chunk: u64| raid5.data_member(chunk / 3, chunk % 3);
+    let members: Vec<usize> = (0..12).map(member).collect();
+    assert_eq!(members, [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
+    let parities: Vec<usize> = (0..4).flat_map(|row| raid5.parity_members(row)).collect();
+    assert_eq!(parities, [3, 2, 1, 0]);
+
+    let raid6 = layout(Level::Raid6, 5, KIB);
+    assert_eq!(raid6.parity_members(0).collect::<Vec<_>>(), [4, 0]);
+    assert_eq!(raid6.parity_members(1).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!((raid6.data_member(0, 0), raid6.data_member(1, 0)), (1, 0));
+}
+
+#[test]
+fn near_copies_are_on_neighbours_also_with_an_odd_number_of_members() {
+    let raid10 = layout(Level::Raid10, 3, KIB);
+    let members: Vec<Vec<usize>> = (0..3)
+        .map(|chunk| {
+            raid10
+                .write(chunk * KIB, KIB)
+                .iter()
+                .map(|part| part.member)
+                .collect()
+        })
+        .collect();
+    assert_eq!(members, [vec![0, 1], vec![2, 0], vec![1, 2]]);
+    assert_eq!(raid10.capacity(), 96 << 20);
+    // The nearer head reads, and so a sequential stream stays where it is.
+    assert_eq!(raid10.read(0, KIB, &[5000, 10, 0])[0].member, 1);
+}
+
+#[test]
+fn a_full_row_is_written_without_reads() {
+    let raid5 = layout(Level::Raid5, 4, 64 * KIB);
+    let rows = raid5.rows(0, 192 * KIB);
+    assert!(rows.len() == 1 && rows[0].is_full(&raid5));
+    let plan = RowPlan::of(&raid5, Strategy::LeastReads, &rows[0]);
+    assert_eq!((plan.reads.len(), plan.writes.len()), (0, 4));
+}
+
+#[test]
+fn a_small_write_reads_what_is_less() {
+    let raid5 = layout(Level::Raid5, 5, 64 * KIB);
+    let small = RowPlan::of(&raid5, Strategy::LeastReads, &raid5.rows(0, 4 * KIB)[0]);
+    let members = |parts: &[Part]| parts.iter().map(|part| part.member).collect::<Vec<_>>();
+    // Old data and old parity, then both anew.
+    assert_eq!(
+        (members(&small.reads), members(&small.writes)),
+        (vec![0, 4], vec![0, 4])
+    );
+    // Three of four chunks: the fourth is read.
+    let most = RowPlan::of(&raid5, Strategy::LeastReads, &raid5.rows(0, 192 * KIB)[0]);
+    assert_eq!(
+        (members(&most.reads), members(&most.writes)),
+        (vec![3], vec![0, 1, 2, 4])
+    );
+    // RAID-6 before Linux 4.1: the rest of the row.
+    let raid6 = layout(Level::Raid6, 10, 128 * KIB);
+    let old = RowPlan::of(&raid6, Strategy::Reconstruct, &raid6.rows(0, 4 * KIB)[0]);
+    assert_eq!((old.reads.len(), old.writes.len()), (7, 3));
+    let new = RowPlan::of(&raid6, Strategy::LeastReads, &raid6.rows(0, 4 * KIB)[0]);
+    assert_eq!((new.reads.len(), new.writes.len()), (3, 3));
+}
+
+#[test]
+fn a_degraded_array_reads_a_row_for_a_lost_chunk_and_writes_without_lost_parity() {
+    let mut raid5 = layout(Level::Raid5, 4, 64 * KIB);
+    raid5.failed = vec![1];
+    assert_eq!(raid5.read(64 * KIB, 4 * KIB, &[]).len(), 3);
+    assert_eq!(raid5.read(0, 4 * KIB, &[]).len(), 1);
+    // Writing the lost chunk: parity from the rest of the row.
+    let lost = RowPlan::of(
+        &raid5,
+        Strategy::LeastReads,
+        &raid5.rows(64 * KIB, 4 * KIB)[0],
+    );
+    assert_eq!((lost.reads.len(), lost.writes.len()), (2, 1));
+    // Row 2 has its parity on member 1: a plain write.
+    let plain = RowPlan::of(
+        &raid5,
+        Strategy::LeastReads,
+        &raid5.rows(6 * 64 * KIB, 4 * KIB)[0],
+    );
+    assert_eq!((plain.reads.len(), plain.writes.len()), (0, 1));
+}
+
+#[test]
+fn a_small_write_to_raid5_takes_a_random_read_and_a_turn() {
+    let mut size = layout(Level::Raid5, 4, 64 * KIB);
+    size.member_size = 200_000_000_000;
+    let capacity = size.capacity();
+    let mut raid5 = array(size, Strategy::LeastReads);
+    let mut random = crate::random::Random::new(1);
+    let (mut now, count) = (0, 400);
+    for tag in 0..count {
+        let offset = random.bits() % (capacity / 4096) * 4096;
+        now = run_alone(&mut raid5, now, Request::write(tag, offset, 4096));
+    }
+    // The later of two reads, then a turn of 4 ms less what passed: more than one read of 5.6 ms and a turn,
+    // and less than one turn longer.
+    let mean = now as f64 / count as f64 / 1e6;
+    assert!((9.6..12.5).contains(&mean), "{mean}");
+}
+
+#[test]
+fn striped_reads_are_as_fast_as_all_members_together() {
+    for members in [2, 8] {
+        let mut size = layout(Level::Raid0, members, 128 * KIB);
+        size.member_size = 300_000_000_000 / size.chunk * size.chunk;
+        let mut raid0 = array(size, Strategy::LeastReads);
+        let row = members as u64 * 128 * KIB;
+        let warm = run_alone(&mut raid0, 0, Request::read(0, 0, row));
+        let mut now = warm;
+        for i in 1..200 {
+            now = run_alone(&mut raid0, now, Request::read(i, i * row, row));
+        }
+        let rate = 199.0 * row as f64 * 1e9 / (now - warm) as f64;
+        let expected = members as f64 * 125e6;
+        assert!((rate / expected - 1.0).abs() < 0.01, "{rate} of {expected}");
+    }
+}
+
+#[test]
+fn writes_submitted_together_share_their_row() {
+    let size = layout(Level::Raid5, 4, 64 * KIB);
+    let mut raid5 = array(size, Strategy::LeastReads);
+    for tag in 0..3 {
+        raid5.submit(0, Request::write(tag, tag * 64 * KIB, 64 * KIB));
+    }
+    let mut done = Vec::new();
+    while let Some(at) = raid5.next_event() {
+        raid5.advance(at, &mut done);
+    }
+    assert_eq!(done.len(), 3);
+    let mut parts = Vec::new();
+    raid5.usage(&mut parts);
+    assert!(
+        parts.iter().all(|disk| disk.requests == 1),
+        "no reads: {parts:?}"
+    );
+}

@@ -1,0 +1,133 @@
+//! All devices by name: those that fslab has, and those of the user's files.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::file::{self, Device, Error, Kind, Variation};
+use crate::model::Model;
+
+/// Files in the program, in the order in which they are read.
+const SHIPPED: [(&str, &str); 2] = [
+    ("drives.toml", include_str!("../data/drives.toml")),
+    ("studies.toml", include_str!("../data/studies.toml")),
+];
+
+/// Devices of all leaves of a tree; more than that takes too much memory.
+const MOST_LEAVES: usize = 4096;
+
+/// Arrays within arrays.
+const DEEPEST: usize = 8;
+
+/// Devices by name.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    devices: BTreeMap<String, Device>,
+}
+
+impl Catalogue {
+    /// The devices that fslab has.
+    ///
+    /// # Errors
+    /// A file in the program is wrong; a test excludes it.
+    pub fn shipped() -> Result<Catalogue, Error> {
+        let mut catalogue = Catalogue::default();
+        for (file, text) in SHIPPED {
+            catalogue.add(file, text)?;
+        }
+        Ok(catalogue)
+    }
+
+    /// Adds the devices of a file; a name that is there already is replaced.
+    ///
+    /// # Errors
+    /// The file is not a device file, or an array of it has a member that no file has.
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), Error> {
+        let devices = file::devices(file, text)?;
+        let names: Vec<String> = devices.iter().map(|device| device.name.clone()).collect();
+        for device in devices {
+            self.devices.insert(device.name.clone(), device);
+        }
+        for name in names {
+            if let Some(device) = self.devices.get(&name) {
+                self.leaves(device, DEEPEST)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the leaves of a tree, and so finds missing members and cycles.
+    fn leaves(&self, device: &Device, depth: usize) -> Result<usize, Error> {
+        let Kind::Array(array) = &device.kind else {
+            return Ok(1);
+        };
+        let wrong = |message: String| Error::File {
+            file: device.file.clone(),
+            line: device.line,
+            message: format!("device {}: {message}", device.name),
+        };
+        let Some(member) = self.devices.get(&array.member) else {
+            let hint = words::suggest(&array.member, self.devices.keys().map(String::as_str));
+            let name = words::quoted(&array.member);
+            return Err(wrong(format!(
+                "`members`: no device is named {name}; {hint}"
+            )));
+        };
+        if depth == 0 {
+            return Err(wrong(format!(
+                "`members`: arrays contain each other, or more than {DEEPEST} levels deep"
+            )));
+        }
+        let leaves = array.count * self.leaves(member, depth - 1)?;
+        if leaves > MOST_LEAVES {
+            return Err(wrong(format!(
+                "`members`: {leaves} disks are more than {MOST_LEAVES}"
+            )));
+        }
+        Ok(leaves)
+    }
+
+    /// All devices by name.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.values()
+    }
+
+    /// A device by name. `NAMExN` is N of them, striped in chunks of 64 KiB.
+    ///
+    /// # Errors
+    /// There is none of this name; the error has a similar one.
+    pub fn device(&self, name: &str) -> Result<Cow<'_, Device>, Error> {
+        if let Some(device) = self.devices.get(name) {
+            return Ok(Cow::Borrowed(device));
+        }
+        let striped = name.rsplit_once('x').and_then(|(member, count)| {
+            let count = count
+                .parse()
+                .ok()
+                .filter(|count| (1..=1024).contains(count))?;
+            let member = self.devices.get(member)?;
+            Some(Device::striped(name, member, count))
+        });
+        if let Some(device) = striped {
+            self.leaves(&device, DEEPEST)?;
+            return Ok(Cow::Owned(device));
+        }
+        Err(Error::Unknown {
+            name: words::quoted(name),
+            hint: words::hint(name, self.devices.keys().map(String::as_str)),
+        })
+    }
+
+    /// A model of a device.
+    ///
+    /// # Errors
+    /// There is no device of this name.
+    pub fn model(&self, name: &str, variation: Variation) -> Result<Box<dyn Model>, Error> {
+        let device = self.device(name)?;
+        Ok(file::model(&device, variation, &|member: &str| {
+            self.devices.get(member)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

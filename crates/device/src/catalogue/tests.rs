@@ -1,0 +1,143 @@
+use super::*;
+use crate::model::{Request, run_alone};
+
+const DISK: &str = "[device.d]\nkind = \"disk\"\ncapacity = \"300 GB\"\nrpm = 15000\n\
+    seek_ms = { track = 0.2, average = 3.5, full = 7.4 }\n\
+    rate = { outer = \"125 MB/s\", inner = \"73 MB/s\" }\nsurfaces = 8\n";
+
+fn refused(text: &str) -> String {
+    Catalogue::default()
+        .add("my.toml", text)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn every_shipped_device_can_be_built_and_read() {
+    let catalogue = Catalogue::shipped().unwrap();
+    assert!(catalogue.devices().count() >= 18);
+    for device in catalogue.devices() {
+        let mut model = catalogue.model(&device.name, Variation::Nominal).unwrap();
+        let last = model.capacity() - 4096;
+        let done = run_alone(&mut *model, 0, Request::read(1, last, 4096));
+        assert!(
+            (20_000..40_000_000).contains(&done),
+            "{}: {done} ns",
+            device.name
+        );
+        assert!(!device.stands_for.is_empty(), "{}", device.name);
+    }
+}
+
+#[test]
+fn the_studies_have_their_hardware() {
+    let catalogue = Catalogue::shipped().unwrap();
+    let capacity = |name| {
+        catalogue
+            .model(name, Variation::Nominal)
+            .unwrap()
+            .capacity() as f64
+    };
+    assert!((capacity("piszcz-raid0") / 11.0 / 500e9 - 1.0).abs() < 0.001);
+    assert!((capacity("piszcz-raid5") / 10.0 / 500e9 - 1.0).abs() < 0.001);
+    assert!((capacity("dokos") / 56.0 / 300e9 - 1.0).abs() < 0.001);
+    assert!((capacity("layton-72t") / 184.0 / 450e9 - 1.0).abs() < 0.001);
+    for study in [
+        "dokos2008",
+        "wohlgemuth2009",
+        "piszcz2010",
+        "mushran2011",
+        "layton2012",
+    ] {
+        let named = |device: &Device| device.studies.iter().any(|name| name == study);
+        assert!(catalogue.devices().any(named), "{study}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (change, line, words) in [
+        (("surfaces = 8", "surfases = 8"), 7, "surfases"),
+        (("rpm = 15000", "rpm = 1"), 1, "`rpm`: 1 must be between"),
+        (("average = 3.5", "average = 2.0"), 1, "0.334"),
+        (("inner = \"73", "inner = \"173"), 1, "must not be above"),
+        (("\"300 GB\"", "\"300 XB\""), 3, "is not a size"),
+        (
+            ("surfaces = 8", "level = 0\nsurfaces = 8"),
+            1,
+            "`level` is not a key of this kind",
+        ),
+        (
+            (
+                "surfaces = 8",
+                "surfaces = 8\nsource = { rats = \"assumed\" }",
+            ),
+            1,
+            "rate",
+        ),
+        (
+            (
+                "surfaces = 8",
+                "surfaces = 8\nsource = { rate = \"guess\" }",
+            ),
+            1,
+            "must begin with",
+        ),
+        (("surfaces = 8\n", ""), 1, "`surfaces` is missing"),
+    ] {
+        assert!(DISK.contains(change.0));
+        let error = refused(&DISK.replace(change.0, change.1));
+        assert!(error.starts_with(&format!("my.toml:{line}: ")), "{error}");
+        assert!(error.contains(words), "{error}");
+        assert!(!error.contains('\n'));
+    }
+}
+
+#[test]
+fn members_must_exist_and_not_contain_each_other() {
+    let array = |name: &str, member: &str| {
+        format!(
+            "[device.{name}]\nkind = \"array\"\nlevel = 0\nchunk = \"64k\"\nmembers = \"2 x {member}\"\n"
+        )
+    };
+    assert!(refused(&array("a", "nothing")).contains("no device is named \"nothing\""));
+    let circle = format!("{}{}", array("a", "b"), array("b", "a"));
+    assert!(refused(&circle).contains("contain each other"));
+    let mut catalogue = Catalogue::default();
+    catalogue.add("d.toml", DISK).unwrap();
+    catalogue.add("a.toml", &array("a", "d")).unwrap();
+    assert_eq!(
+        catalogue.model("a", Variation::Nominal).unwrap().capacity() / 1_000_000_000,
+        599
+    );
+}
+
+#[test]
+fn a_number_after_a_name_stripes_it() {
+    let catalogue = Catalogue::shipped().unwrap();
+    let one = catalogue
+        .model("t7k250", Variation::Nominal)
+        .unwrap()
+        .capacity();
+    let four = catalogue
+        .model("t7k250x4", Variation::Nominal)
+        .unwrap()
+        .capacity();
+    assert_eq!(four, one / 65536 * 65536 * 4);
+    let error = catalogue.device("t7k25O").unwrap_err().to_string();
+    assert!(error.contains("did you mean t7k250?"), "{error}");
+    assert!(catalogue.device("t7k250x0").is_err());
+}
+
+#[test]
+fn drawn_figures_differ_by_seed_and_only_by_it() {
+    let catalogue = Catalogue::shipped().unwrap();
+    let time = |seed| {
+        let mut model = catalogue
+            .model("barracuda-es.2", Variation::Drawn(seed))
+            .unwrap();
+        run_alone(&mut *model, 0, Request::read(1, 500_000_000_000, 4096))
+    };
+    assert_eq!(time(1), time(1));
+    assert_ne!(time(1), time(2));
+}

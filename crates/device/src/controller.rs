@@ -1,0 +1,407 @@
+//! A controller before its disks: time for each request, a rate, a read cache, and a write cache with a battery.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
+use crate::slab::Slab;
+use crate::timeline::{Serial, Timeline, earlier, moving};
+
+/// Sequential streams that read-ahead follows.
+const STREAMS: usize = 8;
+/// Rows that are destaged at a time.
+const DESTAGING: usize = 16;
+
+/// What a controller is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters {
+    /// Processing a request, ns.
+    pub request: Nanoseconds,
+    /// Bytes a second to the host.
+    pub rate: f64,
+    /// Unit of the read cache in bytes; 0 for no read cache.
+    pub unit: u64,
+    /// Units that the read cache holds.
+    pub units: usize,
+    /// Units read ahead of a sequential stream.
+    pub read_ahead: u64,
+    /// Write cache with a battery, bytes; 0 for none.
+    pub write_cache: u64,
+    /// Destaging begins at this share of the write cache.
+    pub high_water: f64,
+}
+
+/// A request of the host.
+struct Waiting {
+    request: Request,
+    /// Units or child requests that it waits for.
+    missing: u32,
+}
+
+/// What a request to the child was for.
+enum Purpose {
+    /// One request of the host, passed through.
+    Pass(u64),
+    /// Units of the read cache.
+    Load { first: u64, count: u64 },
+    /// Cached writes of this many bytes.
+    Destage(u64),
+}
+
+/// A unit of the read cache.
+enum Unit {
+    Ready,
+    Loading(Vec<u64>),
+}
+
+/// A controller in simulated time.
+pub struct Controller {
+    parts: Parameters,
+    child: Box<dyn Model>,
+    processor: Serial,
+    waiting: Slab<Waiting>,
+    purposes: Slab<Purpose>,
+    units: HashMap<u64, Unit>,
+    /// Units in the order in which they were last loaded.
+    ages: VecDeque<u64>,
+    /// Where sequential streams go on, most recent last.
+    streams: VecDeque<u64>,
+    /// Cached writes: offset -> length.
+    dirty: BTreeMap<u64, u64>,
+    /// Bytes of these, of writes on their way in, and of those being destaged.
+    used: u64,
+    destaging: usize,
+    /// Writes that wait for room in the cache.
+    blocked: VecDeque<u64>,
+    /// Writes that the processor has in hand.
+    receiving: Timeline<u64>,
+    done: Timeline<u64>,
+    buffer: Vec<Completion>,
+    usage: Usage,
+}
+
+impl Controller {
+    /// A controller before `child`.
+    pub fn new(parts: Parameters, child: Box<dyn Model>) -> Controller {
+        Controller {
+            parts,
+            child,
+            processor: Serial::default(),
+            waiting: Slab::default(),
+            purposes: Slab::default(),
+            units: HashMap::new(),
+            ages: VecDeque::new(),
+            streams: VecDeque::new(),
+            dirty: BTreeMap::new(),
+            used: 0,
+            destaging: 0,
+            blocked: VecDeque::new(),
+            receiving: Timeline::default(),
+            done: Timeline::default(),
+            buffer: Vec::new(),
+            usage: Usage {
+                part: "controller",
+                ..Usage::default()
+            },
+        }
+    }
+
+    fn run(&mut self, now: Nanoseconds) {
+        while let Some(at) = self.next_internal().filter(|at| *at <= now) {
+            while let Some((at, key)) = self.receiving.pop_due(at) {
+                self.received(at, key);
+            }
+            let mut done = std::mem::take(&mut self.buffer);
+            self.child.advance(at, &mut done);
+            for completion in done.drain(..) {
+                self.child_done(completion);
+            }
+            self.buffer = done;
+        }
+    }
+
+    fn next_internal(&self) -> Option<Nanoseconds> {
+        earlier(self.receiving.next(), self.child.next_event())
+    }
+
+    fn process(&mut self, ready: Nanoseconds, len: u64) -> Nanoseconds {
+        let transfer = moving(len, self.parts.rate);
+        self.usage.overhead += self.parts.request;
+        self.usage.transfer += transfer;
+        self.processor.occupy(ready, self.parts.request + transfer)
+    }
+
+    /// All of a read is here: it goes to the host.
+    fn answer(&mut self, at: Nanoseconds, key: u64) {
+        if let Some(waiting) = self.waiting.remove(key) {
+            let sent = self.process(at, waiting.request.len);
+            self.done.push(sent, waiting.request.tag);
+        }
+    }
+
+    fn forward(&mut self, now: Nanoseconds, purpose: Purpose, request: Request) {
+        let tag = self.purposes.insert(purpose);
+        self.child.submit(now, Request { tag, ..request });
+    }
+
+    fn child_done(&mut self, completion: Completion) {
+        match self.purposes.remove(completion.tag) {
+            Some(Purpose::Pass(key)) => self.passed(completion.at, key),
+            Some(Purpose::Load { first, count }) => {
+                for unit in first..first + count {
+                    self.loaded(completion.at, unit);
+                }
+            }
+            Some(Purpose::Destage(len)) => {
+                self.destaging -= 1;
+                self.used -= len;
+                self.admit(completion.at);
+                self.destage(completion.at);
+            }
+            None => {}
+        }
+    }
+
+    /// The child is done with a request of the host.
+    fn passed(&mut self, at: Nanoseconds, key: u64) {
+        let is_read = self
+            .waiting
+            .get_mut(key)
+            .map(|waiting| waiting.request.op == Op::Read);
+        if is_read == Some(true) {
+            self.answer(at, key);
+        } else if let Some(waiting) = self.waiting.remove(key) {
+            self.done.push(at, waiting.request.tag);
+        }
+    }
+
+    fn loaded(&mut self, at: Nanoseconds, unit: u64) {
+        if let Some(Unit::Loading(readers)) = self.units.insert(unit, Unit::Ready) {
+            for key in readers {
+                self.one_less(at, key);
+            }
+        }
+        self.ages.push_back(unit);
+        while self.ages.len() > self.parts.units.max(1) {
+            if let Some(oldest) = self.ages.pop_front() {
+                self.units.remove(&oldest);
+            }
+        }
+    }
+
+    fn one_less(&mut self, at: Nanoseconds, key: u64) {
+        let Some(waiting) = self.waiting.get_mut(key) else {
+            return;
+        };
+        waiting.missing -= 1;
+        if waiting.missing == 0 {
+            self.answer(at, key);
+        }
+    }
+
+    fn read(&mut self, now: Nanoseconds, request: Request) {
+        let key = self.waiting.insert(Waiting {
+            request,
+            missing: 0,
+        });
+        if self.parts.unit == 0 {
+            self.forward(now, Purpose::Pass(key), request);
+            return;
+        }
+        let unit = self.parts.unit;
+        let (first, last) = (
+            request.offset / unit,
+            request.end().max(request.offset + 1).div_ceil(unit),
+        );
+        let missing = self.load(now, first, last, Some(key));
+        self.usage.hits += u64::from(missing == 0);
+        if missing == 0 {
+            self.answer(now, key);
+        } else if let Some(waiting) = self.waiting.get_mut(key) {
+            waiting.missing = missing;
+        }
+        self.read_ahead(now, request, last);
+    }
+
+    /// Loads the units that are missing, neighbours together; returns how many a reader waits for.
+    fn load(&mut self, now: Nanoseconds, first: u64, last: u64, reader: Option<u64>) -> u32 {
+        let last = last.min(self.child.capacity().div_ceil(self.parts.unit));
+        let (mut missing, mut run) = (0, None::<u64>);
+        for unit in first..last {
+            match self.units.get_mut(&unit) {
+                Some(Unit::Ready) => {
+                    self.load_run(now, run.take(), unit);
+                    continue;
+                }
+                Some(Unit::Loading(readers)) => {
+                    readers.extend(reader);
+                    missing += 1;
+                    self.load_run(now, run.take(), unit);
+                    continue;
+                }
+                None => {}
+            }
+            self.units
+                .insert(unit, Unit::Loading(reader.into_iter().collect()));
+            missing += 1;
+            run = run.or(Some(unit));
+        }
+        self.load_run(now, run, last);
+        missing
+    }
+
+    fn load_run(&mut self, now: Nanoseconds, run: Option<u64>, end: u64) {
+        let Some(first) = run else {
+            return;
+        };
+        let (from, unit) = (first * self.parts.unit, self.parts.unit);
+        let to = (end * unit).min(self.child.capacity());
+        let count = end - first;
+        self.forward(
+            now,
+            Purpose::Load { first, count },
+            Request::read(0, from, to - from),
+        );
+    }
+
+    /// Follows sequential streams.
+    fn read_ahead(&mut self, now: Nanoseconds, request: Request, last: u64) {
+        if self.parts.read_ahead == 0 {
+            return;
+        }
+        let known = self.streams.iter().position(|end| *end == request.offset);
+        if let Some(index) = known {
+            self.streams.remove(index);
+            self.load(now, last, last + self.parts.read_ahead, None);
+        }
+        self.streams.push_back(request.end());
+        if self.streams.len() > STREAMS {
+            self.streams.pop_front();
+        }
+    }
+
+    fn write(&mut self, now: Nanoseconds, request: Request) {
+        let key = self.waiting.insert(Waiting {
+            request,
+            missing: 0,
+        });
+        if request.len > self.parts.write_cache {
+            let at = self.process(now, request.len);
+            self.receiving.push(at, key);
+            return;
+        }
+        self.blocked.push_back(key);
+        self.admit(now);
+        self.destage(now);
+    }
+
+    /// Takes writes into the cache as far as there is room.
+    fn admit(&mut self, now: Nanoseconds) {
+        while let Some(&key) = self.blocked.front() {
+            let len = self
+                .waiting
+                .get_mut(key)
+                .map_or(0, |waiting| waiting.request.len);
+            if self.used + len > self.parts.write_cache {
+                return;
+            }
+            self.blocked.pop_front();
+            self.used += len;
+            let at = self.process(now, len);
+            self.receiving.push(at, key);
+        }
+    }
+
+    /// The bytes of a write have arrived from the host.
+    fn received(&mut self, at: Nanoseconds, key: u64) {
+        let Some(waiting) = self.waiting.get_mut(key) else {
+            return;
+        };
+        let request = waiting.request;
+        if request.len > self.parts.write_cache {
+            self.forward(at, Purpose::Pass(key), request);
+            return;
+        }
+        self.waiting.remove(key);
+        self.done.push(at, request.tag);
+        let replaced = self.dirty.insert(request.offset, request.len);
+        if let Some(old) = replaced {
+            let shorter = old.min(request.len);
+            self.used -= shorter;
+            self.dirty.insert(request.offset, old.max(request.len));
+        }
+        self.destage(at);
+    }
+
+    /// Sends cached writes to the child in ascending order, neighbours together.
+    fn destage(&mut self, now: Nanoseconds) {
+        let pressed = self.used as f64 >= self.parts.high_water * self.parts.write_cache as f64;
+        let most = if pressed || !self.blocked.is_empty() {
+            DESTAGING
+        } else {
+            1
+        };
+        while self.destaging < most {
+            let Some((offset, first)) = self.dirty.pop_first() else {
+                return;
+            };
+            let mut bytes = first;
+            let mut end = offset + first;
+            while let Some(len) = self.dirty.remove(&end) {
+                (bytes, end) = (bytes + len, end + len);
+            }
+            self.destaging += 1;
+            self.forward(
+                now,
+                Purpose::Destage(bytes),
+                Request::write(0, offset, end - offset),
+            );
+        }
+    }
+}
+
+impl Model for Controller {
+    fn capacity(&self) -> u64 {
+        self.child.capacity()
+    }
+
+    fn submit(&mut self, now: Nanoseconds, request: Request) {
+        self.run(now);
+        self.usage.requests += 1;
+        self.usage.bytes += request.len;
+        match request.op {
+            Op::Read => self.read(now, request),
+            Op::Write => self.write(now, request),
+            // The battery keeps what is cached.
+            Op::Flush if self.parts.write_cache > 0 => {
+                let at = self.process(now, 0);
+                self.done.push(at, request.tag);
+            }
+            Op::Flush | Op::Discard => {
+                let key = self.waiting.insert(Waiting {
+                    request,
+                    missing: 0,
+                });
+                self.forward(now, Purpose::Pass(key), request);
+            }
+        }
+    }
+
+    fn next_event(&self) -> Option<Nanoseconds> {
+        earlier(self.done.next(), self.next_internal())
+    }
+
+    fn advance(&mut self, now: Nanoseconds, done: &mut Vec<Completion>) {
+        self.run(now);
+        while let Some((at, tag)) = self.done.pop_due(now) {
+            done.push(Completion { tag, at });
+        }
+    }
+
+    fn usage(&self, parts: &mut Vec<Usage>) {
+        parts.push(Usage {
+            busy: self.processor.busy,
+            ..self.usage.clone()
+        });
+        self.child.usage(parts);
+    }
+}

@@ -1,0 +1,264 @@
+use super::*;
+use crate::model::run_alone;
+use crate::random::Random;
+
+const KIB: u64 = 1024;
+const GB: u64 = 1_000_000_000;
+
+/// A disk of 300 GB, 15,000 rpm, 125 to 73 MB/s, mean seek 3.5 ms, command 0.1 ms.
+fn parts() -> Parameters {
+    let geometry = Geometry::linear(300 * GB, 15_000.0, 125e6, 73e6, 0.3);
+    let cylinders = geometry.sweep() / (1.2 * 8.0 * geometry.turn());
+    Parameters {
+        seek: SeekCurve::three_points(0.2e6, 3.5e6, 7.4e6, cylinders).with_write_settle(0.5e6),
+        geometry,
+        command: 100_000,
+        interface: 300e6,
+        look_ahead: 512 * KIB,
+        write_cache: 0,
+        destage_window: 16,
+        window: 64,
+        store_and_forward: false,
+        flush_is_barrier: false,
+    }
+}
+
+/// A disk of 7,200 rpm and 66.4 MiB/s at the outer edge.
+fn slow_parts() -> Parameters {
+    let geometry = Geometry::linear(250 * GB, 7200.0, 66.4 * 1_048_576.0, 33.8e6, 0.0);
+    let cylinders = geometry.sweep() / (1.2 * 4.0 * geometry.turn());
+    Parameters {
+        seek: SeekCurve::three_points(0.8e6, 8.5e6, 17.0e6, cylinders),
+        geometry,
+        command: 300_000,
+        window: 32,
+        ..parts()
+    }
+}
+
+/// Runs `count` requests with `depth` of them in flight; returns the end.
+fn saturate(disk: &mut Disk, depth: u64, count: u64, next: &mut dyn FnMut(u64) -> Request) -> u64 {
+    let (mut sent, mut finished, mut now) = (0, 0, 0);
+    let mut done = Vec::new();
+    while finished < count {
+        while sent < count && sent - finished < depth {
+            disk.submit(now, next(sent));
+            sent += 1;
+        }
+        now = now.max(disk.next_event().expect("requests are in flight"));
+        disk.advance(now, &mut done);
+        finished += done.drain(..).count() as u64;
+    }
+    now
+}
+
+fn random_read(random: &mut Random, capacity: u64, tag: u64) -> Request {
+    Request::read(tag, random.bits() % (capacity / 4096) * 4096, 4096)
+}
+
+/// Mean time of a random read of 4 KiB, ms.
+fn random_reads(parts: Parameters, depth: u64, count: u64) -> f64 {
+    let capacity = parts.geometry.capacity();
+    let mut random = Random::new(7);
+    let mut disk = Disk::new(parts);
+    let next = &mut |tag| random_read(&mut random, capacity, tag);
+    saturate(&mut disk, depth, count, next) as f64 / count as f64 / 1e6
+}
+
+#[test]
+fn sequential_reads_have_the_sustained_rate() {
+    for start in [0, 150 * GB / 4096 * 4096, 290 * GB / 4096 * 4096] {
+        let mut disk = Disk::new(parts());
+        let mib = 1024 * KIB;
+        let warm = run_alone(&mut disk, 0, Request::read(0, start, mib));
+        let mut now = warm;
+        for i in 1..400 {
+            now = run_alone(&mut disk, now, Request::read(i, start + i * mib, mib));
+        }
+        let rate = (399 * mib) as f64 * 1e9 / (now - warm) as f64;
+        let expected = 125e6 - 52e6 * parts().geometry.radius(start + 200 * mib);
+        assert!(
+            (rate / expected - 1.0).abs() < 0.005,
+            "{start}: {rate} of {expected}"
+        );
+    }
+}
+
+#[test]
+fn without_look_ahead_sequential_reads_lose_turns() {
+    let rate = |look_ahead| {
+        let mut disk = Disk::new(Parameters {
+            look_ahead,
+            ..parts()
+        });
+        let mut now = 0;
+        for i in 0..100 {
+            now = run_alone(&mut disk, now, Request::read(i, i * 256 * KIB, 256 * KIB));
+        }
+        100.0 * 0.25 * 1e9 / now as f64
+    };
+    // 256 KiB take 2.1 ms and a turn 4 ms: 41 MiB/s.
+    assert!((rate(0) - 41.0).abs() < 1.0, "{}", rate(0));
+    assert!(rate(512 * KIB) > 110.0, "{}", rate(512 * KIB));
+}
+
+#[test]
+fn a_random_read_takes_command_seek_half_a_turn_and_transfer() {
+    // Uniform addresses are not uniform radii: more bytes are outside. The mean seek is taken over them.
+    for (parts, rpm) in [(parts(), 15_000.0), (slow_parts(), 7200.0)] {
+        let mut random = Random::new(3);
+        let n = 100_000;
+        let mut radius = || {
+            parts
+                .geometry
+                .radius((random.unit() * parts.geometry.capacity() as f64) as u64)
+        };
+        let seek: f64 = (0..n)
+            .map(|_| parts.seek.time((radius() - radius()).abs(), false))
+            .sum();
+        let expected = parts.command as f64 / 1e6 + seek / f64::from(n) / 1e6 + 30e3 / rpm + 0.04;
+        let mean = random_reads(parts, 1, 20_000);
+        assert!(
+            (mean / expected - 1.0).abs() < 0.012,
+            "{mean} of {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_deep_queue_gains_what_shortest_positioning_gains() {
+    let gain = random_reads(parts(), 1, 4000) / random_reads(parts(), 32, 4000);
+    assert!((2.3..2.6).contains(&gain), "15,000 rpm: {gain}");
+    let gain = random_reads(slow_parts(), 1, 4000) / random_reads(slow_parts(), 32, 4000);
+    assert!((2.0..2.5).contains(&gain), "7,200 rpm: {gain}");
+    let in_order = || Parameters {
+        window: 1,
+        ..parts()
+    };
+    let gain = random_reads(in_order(), 1, 4000) / random_reads(in_order(), 32, 4000);
+    assert!((0.98..1.02).contains(&gain), "in order: {gain}");
+}
+
+#[test]
+fn a_sequential_writer_without_a_cache_loses_a_turn_for_each_request() {
+    let mut disk = Disk::new(slow_parts());
+    let mut now = 0;
+    for i in 0..200 {
+        now = run_alone(&mut disk, now, Request::write(i, i * 256 * KIB, 256 * KIB));
+    }
+    let rate = 200.0 * 0.25 * 1e9 / now as f64;
+    assert!((rate - 20.7).abs() < 0.3, "{rate} MiB/s");
+}
+
+#[test]
+fn a_write_cache_answers_at_once_and_streams_at_the_rate_of_the_medium() {
+    let mut disk = Disk::new(Parameters {
+        write_cache: 8192 * KIB,
+        ..slow_parts()
+    });
+    // Command and 64 KiB at 300 MB/s.
+    let first = run_alone(&mut disk, 0, Request::write(0, 0, 64 * KIB));
+    assert_eq!(first, 300_000 + 218_453);
+    let (mut now, count) = (first, 4000);
+    for i in 1..count {
+        now = run_alone(&mut disk, now, Request::write(i, i * 64 * KIB, 64 * KIB));
+    }
+    let rate = (count * 64 * KIB - 8192 * KIB) as f64 / (now as f64 / 1e9) / 1_048_576.0;
+    assert!((rate / 66.4 - 1.0).abs() < 0.03, "{rate} MiB/s");
+}
+
+#[test]
+fn a_flush_waits_until_cached_writes_are_on_the_medium() {
+    for flush_is_barrier in [false, true] {
+        let mut disk = Disk::new(Parameters {
+            write_cache: 8192 * KIB,
+            flush_is_barrier,
+            ..slow_parts()
+        });
+        let mut now = 0;
+        let mut random = Random::new(5);
+        for tag in 0..50 {
+            let read = random_read(&mut random, 250 * GB, tag);
+            now = run_alone(&mut disk, now, Request::write(tag, read.offset, 4096));
+        }
+        let flushed = run_alone(&mut disk, now, Request::flush(99));
+        assert!(!disk.cache.has_before(50));
+        // Fifty scattered writes take at least a few ms each, less those done meanwhile.
+        assert!(flushed - now > 50_000_000, "{}", flushed - now);
+        let again = run_alone(&mut disk, flushed, Request::flush(100));
+        assert_eq!(again - flushed, 300_000);
+    }
+}
+
+#[test]
+fn cached_writes_are_read_back_from_the_cache() {
+    let mut disk = Disk::new(Parameters {
+        write_cache: 8192 * KIB,
+        ..slow_parts()
+    });
+    let mut now = 0;
+    for i in 0..8 {
+        now = run_alone(&mut disk, now, Request::write(i, i * 10 * GB, 4096));
+    }
+    let mut parts = Vec::new();
+    disk.usage(&mut parts);
+    assert_eq!((parts[0].requests, parts[0].hits), (8, 8));
+    assert!(disk.cache.holds(70 * GB, 4096));
+}
+
+#[test]
+fn a_forced_write_goes_to_the_medium() {
+    let mut disk = Disk::new(Parameters {
+        write_cache: 8192 * KIB,
+        ..slow_parts()
+    });
+    let write = Request {
+        fua: true,
+        ..Request::write(1, 100 * GB, 4096)
+    };
+    assert!(run_alone(&mut disk, 0, write) > 3_000_000);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_request_is_done_once_and_not_before_its_bytes_can_have_moved(
+        seed in 0_u64.., depth in 1_u64..40, window in 1_usize..40, cache in 0_u64..3, ahead in 0_u64..3, barrier: bool,
+    ) {
+        let mut random = Random::new(seed);
+        let mut disk = Disk::new(Parameters {
+            window,
+            write_cache: cache * 256 * KIB,
+            look_ahead: ahead * 128 * KIB,
+            flush_is_barrier: barrier,
+            ..slow_parts()
+        });
+        let (count, mut sent, mut now) = (120, 0, 0);
+        let mut in_flight = std::collections::BTreeMap::new();
+        let mut done = Vec::new();
+        while sent < count || !in_flight.is_empty() {
+            while sent < count && (in_flight.len() as u64) < depth {
+                let len = (random.bits() % 64 + 1) * 4096;
+                let near = random.bits().is_multiple_of(4);
+                let offset = random.bits() % if near { 1 << 20 } else { 200 * GB } / 4096 * 4096;
+                let request = match random.bits() % 8 {
+                    0 => Request::flush(sent),
+                    1..=4 => Request::read(sent, offset, len),
+                    _ => Request::write(sent, offset, len),
+                };
+                in_flight.insert(sent, (now, request));
+                disk.submit(now, request);
+                sent += 1;
+            }
+            let next = disk.next_event();
+            proptest::prop_assert!(next.is_some(), "requests are in flight and nothing happens");
+            now = now.max(next.unwrap_or(now));
+            disk.advance(now, &mut done);
+            for completion in done.drain(..) {
+                let (from, request) = in_flight.remove(&completion.tag).expect("each is done once");
+                let least = request.len as f64 / 300e6 * 1e9;
+                proptest::prop_assert!((completion.at - from) as f64 >= least - 1.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! From a device's figures to its model.
+
+use super::source::{Draw, Variation};
+use super::spec::{Array, Controller, Device, Disk, Kind, Seek, Ssd};
+use crate::array::{self, Layout};
+use crate::disk::{self, Geometry, SeekCurve};
+use crate::model::{Model, Nanoseconds};
+use crate::{controller, link, ssd};
+
+const MS: f64 = 1e6;
+const US: f64 = 1e3;
+
+/// Builds devices; the catalogue resolves members.
+struct Builder<'a, F> {
+    draw: Draw,
+    disks: usize,
+    find: &'a F,
+}
+
+/// A model of a device. `find` resolves the names of members, which the catalogue has checked.
+pub(crate) fn model<'a, F>(device: &'a Device, variation: Variation, find: &F) -> Box<dyn Model>
+where
+    F: Fn(&str) -> Option<&'a Device>,
+{
+    let mut builder = Builder {
+        draw: Draw::new(variation),
+        disks: 0,
+        find,
+    };
+    builder.device(device)
+}
+
+impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
+    fn device(&mut self, device: &'a Device) -> Box<dyn Model> {
+        let mut model: Box<dyn Model> = match &device.kind {
+            Kind::Disk(disk) => Box::new(self.disk(device, disk)),
+            Kind::Ssd(ssd) => Box::new(self.ssd(device, ssd)),
+            Kind::Array(array) => Box::new(self.array(array)),
+        };
+        if let Some(parts) = &device.controller {
+            model = Box::new(self.controller(device, parts, model));
+        }
+        if let Some(parts) = &device.link {
+            let factor = self.draw.factor(device.origin("link"));
+            let parts = link::Parameters {
+                latency: (parts.latency * MS * factor) as Nanoseconds,
+                rate: parts.rate / factor,
+            };
+            model = Box::new(link::Link::new(parts, model));
+        }
+        model
+    }
+
+    fn disk(&mut self, device: &Device, parts: &Disk) -> disk::Disk {
+        let phase = self.draw.phase(self.disks);
+        self.disks += 1;
+        // One factor for all seeks and one for both rates, so that their order stays.
+        let rates = self.draw.factor(device.origin("rate"));
+        let seeks = self.draw.factor(device.origin("seek_ms"));
+        let command = self
+            .draw
+            .command_ms(parts.command, device.origin("command_ms"));
+        let (outer, inner) = (parts.outer * rates, parts.inner * rates);
+        let geometry = match parts.cylinders.filter(|_| !parts.zones.is_empty()) {
+            Some(cylinders) => Geometry::zoned(
+                parts.capacity,
+                parts.rpm,
+                &parts.zones,
+                cylinders,
+                outer,
+                phase,
+            ),
+            None => Geometry::linear(parts.capacity, parts.rpm, outer, inner, phase),
+        };
+        // A track takes its turn and a fifth of one for skews.
+        let derived = geometry.sweep() / (1.2 * f64::from(parts.surfaces) * geometry.turn());
+        let cylinders = parts.cylinders.map_or(derived, |count| count as f64);
+        let ns = |ms: f64| ms * MS * seeks;
+        let seek = match &parts.seek {
+            Seek::Points {
+                track,
+                average,
+                full,
+            } => SeekCurve::three_points(ns(*track), ns(*average), ns(*full), cylinders),
+            Seek::Table(rows) => {
+                let rows: Vec<(f64, f64)> = rows.iter().map(|row| (row.0, ns(row.1))).collect();
+                SeekCurve::measured(&rows, cylinders)
+            }
+        };
+        disk::Disk::new(disk::Parameters {
+            geometry,
+            seek: seek.with_write_settle(ns(parts.write_settle)),
+            command: (command * MS) as Nanoseconds,
+            interface: parts.interface,
+            look_ahead: parts.look_ahead,
+            write_cache: parts.write_cache,
+            destage_window: parts.destage_window,
+            window: parts.queue,
+            store_and_forward: parts.store_and_forward,
+            flush_is_barrier: parts.flush_is_barrier,
+        })
+    }
+
+    fn ssd(&mut self, device: &Device, parts: &Ssd) -> ssd::Ssd {
+        let flash = self.draw.factor(device.origin("flash"));
+        let firmware = self.draw.factor(device.origin("firmware_us"));
+        let ns = |us: f64, factor: f64| (us * US * factor) as Nanoseconds;
+        ssd::Ssd::new(ssd::Parameters {
+            capacity: parts.capacity,
+            channels: parts.channels as usize,
+            dies: (parts.dies * parts.planes) as usize,
+            page: parts.page,
+            read: ns(parts.read, flash),
+            read_step: ns(parts.read_step, flash),
+            program: ns(parts.program, flash),
+            channel: parts.channel / flash,
+            link: parts.link,
+            read_firmware: ns(parts.read_firmware, firmware),
+            write_firmware: ns(parts.write_firmware, firmware),
+            buffer: parts.buffer,
+            amplification: parts.amplification,
+            suspend: parts.suspend,
+            flush: parts.flush.map(|us| ns(us, 1.0)),
+        })
+    }
+
+    fn array(&mut self, parts: &Array) -> array::Array {
+        let member = (self.find)(&parts.member);
+        let members: Vec<Box<dyn Model>> = (0..parts.count)
+            .filter_map(|_| Some(self.device(member?)))
+            .collect();
+        let size = members
+            .iter()
+            .map(|member| member.capacity())
+            .min()
+            .unwrap_or(0);
+        let layout = Layout {
+            level: parts.level,
+            chunk: parts.chunk,
+            members: members.len(),
+            member_size: size / parts.chunk * parts.chunk,
+            failed: parts.failed.clone(),
+        };
+        array::Array::new(layout, parts.strategy, members)
+    }
+
+    fn controller(
+        &mut self,
+        device: &Device,
+        parts: &Controller,
+        child: Box<dyn Model>,
+    ) -> controller::Controller {
+        let factor = self.draw.factor(device.origin("controller"));
+        let units = parts.cache.checked_div(parts.unit).unwrap_or(0);
+        let parts = controller::Parameters {
+            request: (parts.request * MS * factor) as Nanoseconds,
+            rate: parts.rate / factor,
+            unit: parts.unit,
+            units: units as usize,
+            read_ahead: parts.read_ahead,
+            write_cache: parts.write_cache,
+            high_water: parts.high_water,
+        };
+        controller::Controller::new(parts, child)
+    }
+}

@@ -1,0 +1,122 @@
+//! What a device can do at most, by its model: the table that shows at a glance whether a model is sane.
+
+use crate::model::{Model, Request};
+use crate::random::Random;
+
+/// Sequential requests, bytes.
+const STREAM: u64 = 1 << 20;
+/// Random requests, bytes.
+const BLOCK: u64 = 4096;
+/// Random requests of a figure.
+const REQUESTS: u64 = 2000;
+/// Sequential requests of a figure; the first of them are not timed.
+const STREAMED: u64 = 128;
+/// Requests in flight of a sequential reader.
+const STREAM_DEPTH: u64 = 8;
+
+/// Modelled limits of a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Sequential reads of 1 MiB, 8 in flight, bytes a second: at the start of the device, in its middle, and at its
+    /// end.
+    pub sequential: [f64; 3],
+    /// A random read of 4 KiB alone, ms.
+    pub random_read_ms: f64,
+    /// Random reads of 4 KiB a second, 32 in flight.
+    pub random_reads: f64,
+    /// A random write of 4 KiB alone, ms; a write cache may answer it.
+    pub random_write_ms: f64,
+}
+
+/// Finds the limits. `model` gives a fresh model for each figure.
+pub fn limits<E>(model: impl Fn() -> Result<Box<dyn Model>, E>) -> Result<Limits, E> {
+    let capacity = model()?.capacity();
+    let last = capacity.saturating_sub(STREAMED * STREAM);
+    let mut sequential = [0.0; 3];
+    for (figure, start) in sequential.iter_mut().zip([0, last / 2, last]) {
+        let start = start / STREAM * STREAM;
+        let blocks = (capacity / STREAM).max(1);
+        let mut next =
+            |tag| Request::read(tag, start + tag % blocks * STREAM, STREAM.min(capacity));
+        let (begin, end) = run(&mut *model()?, STREAM_DEPTH, STREAMED, &mut next);
+        *figure = ((STREAMED - STREAMED / 4) * STREAM) as f64 * 1e9 / (end - begin).max(1) as f64;
+    }
+    let random = |write: bool, depth: u64| -> Result<f64, E> {
+        let mut random = Random::new(1);
+        let blocks = (capacity / BLOCK).max(1);
+        let mut next = |tag| {
+            let offset = random.bits() % blocks * BLOCK;
+            if write {
+                Request::write(tag, offset, BLOCK)
+            } else {
+                Request::read(tag, offset, BLOCK)
+            }
+        };
+        let (begin, end) = run(&mut *model()?, depth, REQUESTS, &mut next);
+        Ok((end - begin) as f64 / (REQUESTS - REQUESTS / 4) as f64)
+    };
+    Ok(Limits {
+        sequential,
+        random_read_ms: random(false, 1)? / 1e6,
+        random_reads: 1e9 / random(false, 32)?,
+        random_write_ms: random(true, 1)? / 1e6,
+    })
+}
+
+/// Keeps `depth` requests in flight; returns when a quarter of them and all of them were done.
+fn run(
+    model: &mut dyn Model,
+    depth: u64,
+    count: u64,
+    next: &mut dyn FnMut(u64) -> Request,
+) -> (u64, u64) {
+    let (mut sent, mut finished, mut now, mut begin) = (0, 0, 0, 0);
+    let mut done = Vec::new();
+    while finished < count {
+        while sent < count && sent - finished < depth {
+            model.submit(now, next(sent));
+            sent += 1;
+        }
+        let Some(at) = model.next_event() else {
+            break;
+        };
+        now = now.max(at);
+        model.advance(now, &mut done);
+        for completion in done.drain(..) {
+            finished += 1;
+            if finished == count / 4 {
+                begin = completion.at;
+            }
+            now = now.max(completion.at);
+        }
+    }
+    (begin, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Catalogue, Variation};
+
+    #[test]
+    fn limits_of_a_drive_are_what_its_figures_say() {
+        let catalogue = Catalogue::shipped().unwrap();
+        let limits =
+            super::limits(|| catalogue.model("cheetah-15k.5", Variation::Nominal)).unwrap();
+        for (found, expected) in limits.sequential.iter().zip([125e6, 103e6, 73e6]) {
+            assert!((found / expected - 1.0).abs() < 0.01, "{limits:?}");
+        }
+        assert!((limits.random_read_ms - 5.6).abs() < 0.2, "{limits:?}");
+        assert!((2.2..2.7).contains(&(limits.random_reads * limits.random_read_ms / 1e3)));
+    }
+
+    #[test]
+    fn eleven_disks_stream_more_than_one() {
+        let catalogue = Catalogue::shipped().unwrap();
+        let rate = |name| {
+            let limits = super::limits(|| catalogue.model(name, Variation::Nominal)).unwrap();
+            limits.sequential[0]
+        };
+        let ratio = rate("piszcz-raid0") / rate("7k500");
+        assert!((9.0..11.1).contains(&ratio), "{ratio}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Replay of recorded requests on a model.
+//!
+//! What a record says about another device depends on what is kept of it:
+//!
+//! | mode | kept | answers |
+//! |---|---|---|
+//! | [`Mode::Open`] | the time of each submission | latency under this load |
+//! | [`Mode::Closed`] | the depth at each submission | jobs whose depth is their nature |
+//! | [`Mode::Dependent`] | what each submission waited for, and think time | how long the same job takes |
+//! | [`Mode::Saturate`] | the order | the bound of the device |
+//!
+//! Where the modes agree, the choice does not matter; a report should show more than one.
+//!
+//! Dependencies follow hfplayer (Haghdoost et al., On the accuracy and scalability of intensive I/O
+//! workload replay, FAST 2017): a submission depends on the last completion of its process before it,
+//! unless the gap is longer than a think time can be.
+
+mod dependency;
+mod engine;
+mod estimate;
+mod response;
+
+pub use dependency::{After, Bound};
+pub use engine::{Error, Options, Place, Replayed, replay, replay_each};
+pub use estimate::{Estimate, Failure, RUNS, Structural, estimate};
+pub use response::Responses;
+
+use crate::model::{Nanoseconds, Op};
+
+/// A request of a record. Records are in the order of submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Who submitted it: requests of one process may wait for each other.
+    pub process: u32,
+    /// When it was submitted.
+    pub submitted: Nanoseconds,
+    /// When it was done; `None` if the record ends before.
+    pub completed: Option<Nanoseconds>,
+    /// What it did.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Whether it had to be on the medium.
+    pub fua: bool,
+}
+
+/// What is kept of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Each request at its recorded time.
+    Open,
+    /// As many requests in flight as at each recorded submission.
+    Closed,
+    /// Each request after what its process waited for, and the think time since.
+    Dependent {
+        /// The longest gap that is think time; by default the larger of 1 ms and the 95th percentile of all
+        /// gaps.
+        think_limit: Option<Nanoseconds>,
+    },
+    /// All, with this many in flight.
+    Saturate {
+        /// At least 1.
+        depth: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Random trees of devices under random loads: each request is done once, and not before it came.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use device::{Catalogue, Op, Request, Variation};
+use proptest::prelude::*;
+
+const LEAVES: &str = r#"
+[device.disk]
+kind = "disk"
+capacity = "2 GB"
+rpm = 7200
+seek_ms = { track = 0.8, average = 8.5, full = 17.0, write = 0.5 }
+rate = { outer = "67.8 MB/s", inner = "32.9 MB/s" }
+surfaces = 2
+cache = { size = "1m", write_back = true }
+queue = 32
+flush_is_barrier = true
+
+[device.plain]
+kind = "disk"
+capacity = "2 GB"
+rpm = 15000
+seek_ms = { track = 0.2, average = 3.5, full = 7.4 }
+rate = { outer = "125 MB/s", inner = "73 MB/s" }
+surfaces = 2
+queue = 8
+
+[device.ssd]
+kind = "ssd"
+capacity = "2 GB"
+flash = { channels = 2, dies = 2, page = "16k", read_us = 50, program_us = 500, channel_rate = "400 MB/s" }
+firmware_us = { read = 20, write = 10 }
+buffer = "256k"
+link = { rate = "1 GB/s" }
+"#;
+
+/// An array over `member`, with what is before it.
+fn array(name: &str, member: &str, level: u32, count: u32, chunk: u32, extras: u8) -> String {
+    let mut text = format!(
+        "[device.{name}]\nkind = \"array\"\nlevel = {level}\nchunk = {chunk}\nmembers = \"{count} x {member}\"\n"
+    );
+    // Writing to a string cannot fail.
+    if extras & 1 != 0 {
+        let _ = writeln!(text, "link = {{ latency_ms = 0.5, rate = \"100 MB/s\" }}");
+    }
+    if extras & 2 != 0 {
+        let cache = if extras & 4 == 0 {
+            "unit = \"64k\", read_ahead = 2"
+        } else {
+            "write_back = \"512k\""
+        };
+        let _ = writeln!(
+            text,
+            "controller = {{ request_ms = 0.2, rate = \"200 MB/s\", {cache} }}"
+        );
+    }
+    if extras & 8 != 0 && level != 0 {
+        let _ = writeln!(text, "failed = [1]");
+    }
+    text
+}
+
+fn level() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(0_u32), Just(1), Just(5), Just(6), Just(10)]
+}
+
+fn load() -> impl Strategy<Value = Vec<(u8, u64, u64, u64)>> {
+    prop::collection::vec(
+        (0_u8..10, 0_u64..4000, 1_u64..600, 0_u64..20_000_000),
+        1..60,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn each_request_is_done_once_and_not_before_it_came(
+        leaf in prop_oneof![Just("disk"), Just("plain"), Just("ssd")],
+        inner in level(), outer in level(), counts in (4_u32..7, 4_u32..6),
+        chunk in prop_oneof![Just(4096_u32), Just(65_536)], extras in (0_u8..16, 0_u8..16),
+        load in load(), seed in 0_u64..,
+    ) {
+        let mut text = LEAVES.to_owned();
+        text += &array("inner", leaf, inner, counts.0, chunk, extras.0);
+        text += &array("outer", "inner", outer, counts.1, chunk, extras.1);
+        let mut catalogue = Catalogue::default();
+        catalogue.add("tree.toml", &text).unwrap();
+        let mut model = catalogue.model("outer", Variation::Drawn(seed)).unwrap();
+        let blocks = model.capacity() / 4096;
+        let mut waiting = BTreeMap::new();
+        let mut done = Vec::new();
+        let (mut now, mut bytes) = (0_u64, 0_u64);
+        for (tag, (kind, place, len, gap)) in load.iter().enumerate() {
+            // Half of the requests come together.
+            let due = now + if gap.is_multiple_of(2) { 0 } else { *gap };
+            while let Some(at) = model.next_event().filter(|at| *at < due) {
+                now = now.max(at);
+                model.advance(now, &mut done);
+            }
+            now = now.max(due);
+            let len = len * 1024;
+            let offset = (place * 977 % blocks * 4096).min(model.capacity() - len);
+            let op = match kind {
+                0 => Op::Flush,
+                1..=5 => Op::Read,
+                _ => Op::Write,
+            };
+            let (offset, len) = if op == Op::Flush { (0, 0) } else { (offset, len) };
+            let request = Request { tag: tag as u64, op, offset, len, fua: *kind == 9 };
+            waiting.insert(tag as u64, now);
+            bytes += len;
+            model.submit(now, request);
+        }
+        while done.len() < load.len() {
+            let next = model.next_event();
+            prop_assert!(next.is_some(), "{} of {} done, and nothing happens", done.len(), load.len());
+            now = now.max(next.unwrap_or(now));
+            model.advance(now, &mut done);
+        }
+        let mut order = 0;
+        for completion in &done {
+            let came = waiting.remove(&completion.tag);
+            prop_assert!(came.is_some_and(|came| came <= completion.at), "{completion:?} {came:?}");
+            order = order.max(completion.at);
+        }
+        prop_assert!(waiting.is_empty() && order <= now);
+        let mut parts = Vec::new();
+        model.usage(&mut parts);
+        let reached: u64 = parts.iter().map(|part| part.bytes).sum();
+        // Caches may answer a read again, and hold writes that were destaged later.
+        prop_assert!(bytes == 0 || reached > 0);
+    }
+}
