@@ -2,6 +2,7 @@
 //! sink: it reads nothing by itself, and tests give it a list.
 
 use super::rules::Fork;
+use crate::Problem;
 use crate::frame::finding::Finding;
 
 /// Blocks that a fork maps, or a block of its btree.
@@ -27,15 +28,31 @@ pub(crate) struct Claim {
     pub(crate) flagged: bool,
 }
 
-/// What an entry of a directory leads to.
+/// A name in a directory. `.` and `..` are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// An inode of a chunk that is in use, or was not judged yet.
-    Inode,
-    /// A free inode.
-    Free,
-    /// An inode of no chunk.
-    Unlisted,
+pub(crate) struct Name<'a> {
+    /// The directory.
+    pub(crate) directory: u64,
+    /// The inode that it leads to, one that can be.
+    pub(crate) ino: u64,
+    /// The file type in the entry; 0: unknown, or the format has none.
+    pub(crate) kind: u8,
+    /// The name.
+    pub(crate) name: &'a [u8],
+    /// Block and byte of the entry; none: it is in the inode.
+    pub(crate) place: Option<(u64, usize)>,
+}
+
+impl Name<'_> {
+    /// A finding about the entry.
+    pub(crate) fn about(&self, problem: &'static Problem) -> Finding {
+        let finding = Finding::new(problem).inode(self.ino);
+        let finding = finding.directory(self.directory).name(self.name);
+        match self.place {
+            Some((block, offset)) => finding.logical(block).offset(offset),
+            None => finding,
+        }
+    }
 }
 
 /// Takes what judges find.
@@ -46,8 +63,8 @@ pub(crate) trait Sink {
     fn claim(&mut self, claim: &Claim);
     /// Takes blocks of the realtime section; whether none was taken before.
     fn claim_realtime(&mut self, claim: &Claim) -> bool;
-    /// Takes a name: the directory, the inode and the file type of the entry (0: none).
-    fn name(&mut self, directory: u64, ino: u64, kind: u8) -> Target;
+    /// Takes a name, and judges what it leads to.
+    fn name(&mut self, name: &Name<'_>);
 
     /// Takes the log sequence number of a block that xfs_repair compares with the log.
     fn lsn(&mut self, lsn: u64);
@@ -70,8 +87,6 @@ pub(crate) mod tests {
         pub(crate) strict: Vec<&'static str>,
         pub(crate) claims: Vec<Claim>,
         pub(crate) names: Vec<(u64, u64, u8)>,
-        /// Inodes that are free.
-        pub(crate) free: Vec<u64>,
     }
 
     impl Sink for Lists {
@@ -94,13 +109,8 @@ pub(crate) mod tests {
 
         fn lsn(&mut self, _: u64) {}
 
-        fn name(&mut self, directory: u64, ino: u64, kind: u8) -> Target {
-            self.names.push((directory, ino, kind));
-            if self.free.contains(&ino) {
-                Target::Free
-            } else {
-                Target::Inode
-            }
+        fn name(&mut self, name: &Name<'_>) {
+            self.names.push((name.directory, name.ino, name.kind));
         }
     }
 }

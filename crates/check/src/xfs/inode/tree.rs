@@ -18,8 +18,11 @@ use crate::xfs::xfs_repair::problems::*;
 
 /// Reads blocks of the filesystem.
 pub(crate) trait Blocks {
-    /// The bytes of a block, with those that are needed after it.
-    fn read(&mut self, block: u64, next: &[u64]) -> Option<Vec<u8>>;
+    /// The bytes of a block of that level; `next` are its right neighbours, which will be needed after it. None: it cannot be read.
+    fn read(&mut self, level: u16, block: u64, next: &[u64]) -> Option<Vec<u8>>;
+
+    /// Takes a buffer back.
+    fn give_back(&mut self, buffer: Vec<u8>);
 }
 
 /// What was met on a level.
@@ -143,17 +146,23 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
     }
 
     fn block(&mut self, block: u64, next: &[u64], level: u16, below_root: bool) -> bool {
-        let Some(bytes) = self.blocks.read(block, next) else {
+        let Some(buffer) = self.blocks.read(level, block, next) else {
             let finding = self.about(&BMBT_CRC, block);
             self.sink.find(finding.note("it cannot be read"));
             return false;
         };
-        if !self.header(block, &bytes, level) || !self.siblings(block, &bytes, level) {
+        let sound = self.contents(block, &buffer, level, below_root);
+        self.blocks.give_back(buffer);
+        sound
+    }
+
+    fn contents(&mut self, block: u64, bytes: &[u8], level: u16, below_root: bool) -> bool {
+        if !self.header(block, bytes, level) || !self.siblings(block, bytes, level) {
             return false;
         }
         self.take(block);
         self.mapping.blocks += 1;
-        let count = usize::from(be16(&bytes, 6));
+        let count = usize::from(be16(bytes, 6));
         let room = btree::fork_room(&self.rules.geometry);
         if count > room || !below_root && count < room / 2 {
             let expected = format!("{} to {room}", room / 2);
@@ -162,9 +171,9 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
             return false;
         }
         if level == 0 {
-            self.leaf(block, &bytes, count)
+            self.leaf(block, bytes, count)
         } else {
-            self.node(block, &bytes, level, count)
+            self.node(block, bytes, level, count)
         }
     }
 
