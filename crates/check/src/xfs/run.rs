@@ -106,6 +106,12 @@ fn phases<'a, S: BlockSource>(
     }
     step(meter, 5, || phase6::run(volume, &state, log))?;
     step(meter, 6, || phase7::run(volume, &state, log))?;
+    if volume.geo.v5 {
+        step(meter, 7, || {
+            phase2::log::behind(state.position, state.lsn.get(), log);
+            Ok(1)
+        })?;
+    }
     if state.suspect.inodes.load(Relaxed) {
         log.add(Finding::new(&PHASE67_SKIPPED));
         log.skip_names();
