@@ -20,10 +20,17 @@
 //! `xfs_repair -n` ends with 1 as soon as it warned of anything ([`xfs_repair`]), so the order of findings does not matter for its
 //! verdict.
 
+mod attribute;
 mod chunks;
 mod claims;
 mod directories;
+mod directory;
 mod fingerprint;
+#[cfg(test)]
+mod fixture;
+mod hash_tree;
+mod inode;
+mod lookup;
 mod named;
 mod phase1;
 mod phase2;
@@ -32,11 +39,15 @@ mod phase4;
 mod phase5;
 mod phase6;
 mod phase7;
+mod quota;
 mod realtime;
+mod rules;
 mod run;
+mod sink;
 mod state;
 mod types;
 mod volume;
+mod worker;
 pub mod xfs_repair;
 
 use blockio::BlockSource;
