@@ -18,6 +18,7 @@ mod build_vs_build;
 mod check_differential;
 mod check_vs_e2fsck;
 mod check_vs_fsck_ocfs2;
+mod check_vs_xfs_repair;
 mod compare_power;
 mod counter_experiments;
 mod fill_vs_fs_mark;
@@ -67,6 +68,7 @@ enum Bench {
     CheckDifferential(check_differential::Arguments),
     CheckVsE2fsck(check_vs_e2fsck::Arguments),
     CheckVsFsckOcfs2(check_vs_fsck_ocfs2::Arguments),
+    CheckVsXfsRepair(check_vs_xfs_repair::Arguments),
     ComparePower(compare_power::Arguments),
     CounterExperiments(counter_experiments::Arguments),
     FillVsFsMark(fill_vs_fs_mark::Arguments),
@@ -95,6 +97,7 @@ pub fn main() -> ExitCode {
         Bench::CheckDifferential(arguments) => check_differential::main(&arguments),
         Bench::CheckVsE2fsck(arguments) => check_vs_e2fsck::main(arguments),
         Bench::CheckVsFsckOcfs2(arguments) => check_vs_fsck_ocfs2::main(arguments),
+        Bench::CheckVsXfsRepair(arguments) => check_vs_xfs_repair::main(arguments),
         Bench::ComparePower(arguments) => compare_power::main(&arguments),
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
         Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
@@ -132,6 +135,7 @@ mod tests {
         let apart = [
             "check_differential",
             "check_vs_fsck_ocfs2",
+            "check_vs_xfs_repair",
             "mix_vs_fio",
             "throughput_vs_iozone",
         ];
@@ -139,7 +143,12 @@ mod tests {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
         assert!(rest.contains("measure check_differential"));
-        for name in ["throughput_vs_iozone", "mix_vs_fio", "check_vs_fsck_ocfs2"] {
+        for name in [
+            "throughput_vs_iozone",
+            "mix_vs_fio",
+            "check_vs_fsck_ocfs2",
+            "check_vs_xfs_repair",
+        ] {
             assert!(rest.contains(&format!("optional {name}")), "{name}");
         }
     }

@@ -17,7 +17,7 @@ use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{
     LOG_EXTERNAL, SB_BAD2_ZERO, SB_BAD_MAGIC, SB_BAD_SIZE, SB_FEATURES2, SB_LOGSUNIT, SB_READ,
-    SB_SHARED_VN, SB_SHAREDBIT, SB_UNKNOWN_FEATURES, SB_UNSUPPORTED, SB_V1_INODES,
+    SB_RT_NODEV, SB_SHARED_VN, SB_SHAREDBIT, SB_UNKNOWN_FEATURES, SB_UNSUPPORTED, SB_V1_INODES,
 };
 use crate::frame::finding::Finding;
 use crate::frame::memory::Guard;
@@ -80,6 +80,9 @@ pub(super) fn open<'a>(
     };
     geometry::agree(&volume, log);
     root::check(&volume, log);
+    if sb.sb_rblocks.get() > 0 {
+        log.add(Finding::new(&SB_RT_NODEV).group(0));
+    }
     if sb.log_is_external() {
         log.add(Finding::new(&LOG_EXTERNAL).group(0));
     }

@@ -11,6 +11,7 @@ mod leaf;
 pub(super) mod log;
 mod neighbours;
 mod placed;
+pub(super) mod records;
 mod totals;
 mod tree_name;
 mod uses;
@@ -22,7 +23,7 @@ use blockio::{Content, Span};
 use ondisk::xfs::btree::Tree;
 use ondisk::xfs::record::owner;
 
-pub(super) use group::{Headers, has_tree, most_levels};
+pub(super) use group::Headers;
 pub(super) use leaf::{Count, Mapping, mapping_words};
 pub(super) use uses::{Use, Uses};
 

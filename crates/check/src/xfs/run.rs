@@ -37,6 +37,7 @@ pub fn check(
     let mut meter = Meter::new(&counting, observer);
     let outcome = phases(&counting, options, observer, &mut meter)?;
     let (passes, total) = meter.finish();
+    let opened = outcome.filesystem.is_some();
     Ok(Report {
         subject: Subject {
             name: source.name().to_string(),
@@ -44,9 +45,9 @@ pub fn check(
             filesystem: outcome.filesystem,
         },
         reference: Some(REFERENCE),
-        verdicts: xfs_repair::verdicts(&outcome.findings, &outcome.run),
+        verdicts: xfs_repair::verdicts(&outcome.findings, &outcome.run, opened),
         reference_run: Some(outcome.run),
-        unstable: false,
+        unstable: outcome.unstable,
         findings: outcome.findings,
         unjudged: Unjudged::default(),
         inventory: outcome.inventory,
@@ -69,6 +70,7 @@ struct Outcome {
     filesystem: Option<Filesystem>,
     estimate: Option<Estimate>,
     inventory: Option<Inventory>,
+    unstable: bool,
 }
 
 fn phases<'a, S: BlockSource>(
@@ -123,6 +125,7 @@ fn phases<'a, S: BlockSource>(
         filesystem: Some(filesystem(volume)),
         estimate: Some(estimate),
         inventory: Some(inventory(volume, &state)),
+        unstable: state.position.is_some_and(|position| position.dirty),
     })
 }
 

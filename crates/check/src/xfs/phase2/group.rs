@@ -14,7 +14,7 @@ use crate::xfs::xfs_repair::problems::{
     AGF_CRC, AGF_FLFIRST, AGF_FLLAST, AGF_LENGTH, AGF_MAGIC as BAD_AGF_MAGIC, AGF_RANGE, AGF_SEQNO,
     AGF_UUID, AGF_VERSION, AGFL_BLOCK, AGFL_COUNT, AGFL_CRC, AGFL_HEADER, AGFL_INDEX, AGFL_TAIL,
     AGI_CRC, AGI_LENGTH, AGI_MAGIC as BAD_AGI_MAGIC, AGI_SEQNO, AGI_UNLINKED, AGI_UUID,
-    AGI_VERSION,
+    AGI_VERSION, REFC_AGF, RMAP_AGF,
 };
 
 use super::tree_name::{LEVELS, ROOT};
@@ -100,10 +100,16 @@ impl Judge<'_> {
     /// What the kernel's verifier refuses and `xfs_repair` does not mention.
     fn ranges(&mut self, agf: &Agf, length: u32) {
         let geo = self.volume.geo;
+        // Where mappings or counts are compared, the verifier is asked after all.
+        let problem: &'static Problem = match (geo.rmapbt, geo.reflink) {
+            (true, _) => &RMAP_AGF,
+            (false, true) => &REFC_AGF,
+            (false, false) => &AGF_RANGE,
+        };
         let mut over = |what: &str, value: u32, most: u32| {
             if value > most {
                 let note = format!("{what} is {value}, and at most {most} is possible");
-                self.log.add(Finding::new(&AGF_RANGE).group(self.ag).note(note));
+                self.log.add(Finding::new(problem).group(self.ag).note(note));
             }
         };
         over("agf_flcount", agf.agf_flcount.get(), geo.free_list_room());

@@ -43,4 +43,5 @@ problems! {
     AGFL_INDEX = 0x0222 1 "XFS-AGFL-INDEX" Error Metadata "AGFL: list cannot be walked, because first or last is out of range";
     AGFL_COUNT = 0x0223 1 "XFS-AGFL-COUNT" Error Accounting "AGFL: entries between first and last are not as many as the count says";
     AGFL_BLOCK = 0x0224 1 "XFS-AGFL-BLOCK" Error Metadata "AGFL: an entry is no block of the AG's usable part";
+    SB_COPY_BAD = 0x0225 1 "XFS-SB-COPY-BAD" Error Metadata "sb of each AG: fails its own checks; the note says which";
 }
