@@ -16,6 +16,7 @@ pub mod arguments;
 mod blockio_vs_peers;
 mod build_vs_build;
 mod check_differential;
+mod check_differential_xfs;
 mod check_vs_e2fsck;
 mod check_vs_fsck_ocfs2;
 mod check_vs_xfs_repair;
@@ -66,6 +67,7 @@ enum Bench {
     BlockioVsPeers(blockio_vs_peers::Arguments),
     BuildVsBuild(build_vs_build::Arguments),
     CheckDifferential(check_differential::Arguments),
+    CheckDifferentialXfs(check_differential_xfs::Arguments),
     CheckVsE2fsck(check_vs_e2fsck::Arguments),
     CheckVsFsckOcfs2(check_vs_fsck_ocfs2::Arguments),
     CheckVsXfsRepair(check_vs_xfs_repair::Arguments),
@@ -95,6 +97,7 @@ pub fn main() -> ExitCode {
         Bench::BlockioVsPeers(arguments) => blockio_vs_peers::main(arguments),
         Bench::BuildVsBuild(arguments) => build_vs_build::main(&arguments),
         Bench::CheckDifferential(arguments) => check_differential::main(&arguments),
+        Bench::CheckDifferentialXfs(arguments) => check_differential_xfs::main(&arguments),
         Bench::CheckVsE2fsck(arguments) => check_vs_e2fsck::main(arguments),
         Bench::CheckVsFsckOcfs2(arguments) => check_vs_fsck_ocfs2::main(arguments),
         Bench::CheckVsXfsRepair(arguments) => check_vs_xfs_repair::main(arguments),

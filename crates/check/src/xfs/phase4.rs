@@ -9,6 +9,7 @@ mod counts;
 mod gaps;
 mod mappings;
 mod owners;
+mod unlinked;
 
 use super::state::State;
 use super::volume::Volume;
@@ -30,6 +31,7 @@ pub(super) fn run(
     conflicts::run(volume, state, &mut owners, log);
     volume.guard.hold()?;
     gaps::run(volume, state, log);
+    unlinked::run(volume, state, log);
     if volume.geo.rmapbt {
         mappings::run(volume, state, &mut owners, log)?;
     }

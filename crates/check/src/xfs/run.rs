@@ -12,7 +12,7 @@ use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::PHASE67_SKIPPED;
 use super::xfs_repair::{self, PASSES, REFERENCE, Run};
-use super::{phase1, phase2, phase3, phase4, phase5, phase6, phase7};
+use super::{metadump, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::log::Findings;
@@ -29,6 +29,26 @@ use crate::frame::usage::Usage;
 /// There is no verdict: the check was cancelled, or its maps do not fit into memory. Damage, unreadable blocks and an unusable superblock
 /// are findings.
 pub fn check(
+    source: &dyn BlockSource,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Report, Failure> {
+    if metadump::version(source).is_none() {
+        return check_device(source, options, observer);
+    }
+    match metadump::open(source) {
+        Ok(device) => {
+            observer.message("a file of xfs_metadump: contents of files are not in it, and names may be changed");
+            check_device(&device, options, observer)
+        }
+        Err(why) => {
+            observer.message(&why);
+            check_device(source, options, observer)
+        }
+    }
+}
+
+fn check_device(
     source: &dyn BlockSource,
     options: &Options,
     observer: &dyn Observer,

@@ -15,14 +15,14 @@ const LOOKED_AT: u32 = 8;
 
 /// The fields that all superblocks must share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::xfs) struct Shape {
+pub(crate) struct Shape {
     numbers: [u64; 12],
     bits: [bool; 3],
 }
 
 impl Shape {
     /// The shape in a superblock.
-    pub(in crate::xfs) fn of(sb: &Superblock) -> Shape {
+    pub(crate) fn of(sb: &Superblock) -> Shape {
         Shape {
             numbers: [
                 sb.sb_blocksize.get().into(),

@@ -36,7 +36,7 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
 
 /// The root's inode as mkfs places it: at the first alignment after what each allocation group has at its start
 /// (`xfs_ialloc_calc_rootino`).
-pub(in crate::xfs) fn expected(volume: &Volume<'_>) -> u64 {
+pub(crate) fn expected(volume: &Volume<'_>) -> u64 {
     let (geo, sb) = (&volume.geo, &volume.sb);
     let free_list = 4 + if geo.rmapbt { 2 } else { 0 };
     let optional = [geo.finobt, geo.rmapbt, geo.reflink].iter().filter(|has| **has).count();

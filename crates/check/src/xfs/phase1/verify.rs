@@ -32,19 +32,19 @@ const RT_EXTENT: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 
 /// Why a superblock is impossible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::xfs) struct Fault {
+pub(crate) struct Fault {
     problem: &'static Problem,
     note: String,
 }
 
 impl Fault {
     /// Its finding in the primary.
-    pub(in crate::xfs) fn finding(&self) -> Finding {
+    pub(crate) fn finding(&self) -> Finding {
         Finding::new(self.problem).note(self.note.clone())
     }
 
     /// It in words, for a copy.
-    pub(in crate::xfs) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         format!("{}: {}", self.problem.name, self.note)
     }
 }
@@ -54,7 +54,7 @@ fn fail(problem: &'static Problem, note: String) -> Result<(), Fault> {
 }
 
 /// Whether bits of version 5 are set that xfsprogs 6.1 does not know.
-pub(in crate::xfs) fn has_unknown_features(sb: &Superblock) -> bool {
+pub(crate) fn has_unknown_features(sb: &Superblock) -> bool {
     sb.is_v5()
         && (sb.sb_features_compat.get() != 0
             || sb.sb_features_ro_compat.get() & !0x0f != 0
@@ -62,7 +62,7 @@ pub(in crate::xfs) fn has_unknown_features(sb: &Superblock) -> bool {
 }
 
 /// Why the superblock at the start of `sector` is impossible, if it is. `primary` is the one of the first allocation group.
-pub(in crate::xfs) fn fault(sb: &Superblock, sector: &[u8], primary: bool) -> Option<Fault> {
+pub(crate) fn fault(sb: &Superblock, sector: &[u8], primary: bool) -> Option<Fault> {
     let judged = identity(sb, sector, primary)
         .and_then(|()| sizes(sb))
         .and_then(|()| log(sb))
@@ -212,7 +212,7 @@ fn alignment(sb: &Superblock) -> Result<(), Fault> {
     let align = sb.sb_inoalignmt.get();
     let cluster = 8192_u32 >> sb.sb_blocklog;
     let scaled = cluster * (u32::from(sb.sb_inodesize.get()) / 256);
-    let chunk = 64 * u32::from(sb.sb_inodesize.get()) >> sb.sb_blocklog;
+    let chunk = (64 * u32::from(sb.sb_inodesize.get())) >> sb.sb_blocklog;
     let sparse = sb.has_incompat(feature::SPINODES);
     let sound = if sparse {
         align == chunk && sb.sb_spino_align.get() == scaled

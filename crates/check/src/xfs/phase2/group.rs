@@ -21,18 +21,18 @@ use super::tree_name::{LEVELS, ROOT};
 
 /// What the headers of an allocation group say.
 #[derive(Clone, Debug, Default)]
-pub(in crate::xfs) struct Headers {
+pub(crate) struct Headers {
     /// The AGF.
-    pub(in crate::xfs) agf: Option<Agf>,
+    pub(crate) agf: Option<Agf>,
     /// The AGI.
-    pub(in crate::xfs) agi: Option<Agi>,
+    pub(crate) agi: Option<Agi>,
     /// Blocks of the free list.
-    pub(in crate::xfs) free_list: Vec<u32>,
+    pub(crate) free_list: Vec<u32>,
 }
 
 impl Headers {
     /// Root and levels of a tree; none where the group's headers cannot be read or the tree cannot exist.
-    pub(in crate::xfs) fn root(&self, tree: Tree) -> Option<(u32, u32)> {
+    pub(crate) fn root(&self, tree: Tree) -> Option<(u32, u32)> {
         let (agf, agi) = (self.agf.as_ref(), self.agi.as_ref());
         Some(match tree {
             Tree::Bno => (agf?.agf_bno_root.get(), agf?.agf_bno_level.get()),
@@ -239,7 +239,7 @@ impl Judge<'_> {
 }
 
 /// Whether the filesystem has a tree of this kind.
-pub(in crate::xfs) fn has_tree(volume: &Volume<'_>, tree: Tree) -> bool {
+pub(crate) fn has_tree(volume: &Volume<'_>, tree: Tree) -> bool {
     match tree {
         Tree::Bno | Tree::Cnt | Tree::Ino => true,
         Tree::Rmap => volume.geo.rmapbt,
@@ -252,7 +252,7 @@ pub(in crate::xfs) fn has_tree(volume: &Volume<'_>, tree: Tree) -> bool {
 const ANY_LEVELS: u32 = 9;
 
 /// Levels that a tree of this filesystem can have at most.
-pub(in crate::xfs) fn most_levels(volume: &Volume<'_>, tree: Tree) -> u32 {
+pub(crate) fn most_levels(volume: &Volume<'_>, tree: Tree) -> u32 {
     let geo = &volume.geo;
     let blocks = u64::from(geo.ag_blocks);
     let levels = match tree {

@@ -16,10 +16,10 @@ use crate::xfs::chunks::Chunk;
 use crate::xfs::xfs_repair::log::Log;
 
 pub(super) use chunks::free_chunks;
-pub(in crate::xfs) use mappings::{Mapping, words as mapping_words};
+pub(crate) use mappings::{Mapping, words as mapping_words};
 
 /// A record of reference counts: first block, blocks, owners.
-pub(in crate::xfs) type Count = (u32, u32, u32);
+pub(crate) type Count = (u32, u32, u32);
 
 /// What the trees of an allocation group add up to.
 #[derive(Debug, Default)]

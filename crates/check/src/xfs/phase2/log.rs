@@ -22,15 +22,15 @@ const RECORD: u64 = (256 << 10) / BLOCK as u64;
 
 /// Where the log stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::xfs) struct Position {
+pub(crate) struct Position {
     /// The current cycle.
-    pub(in crate::xfs) cycle: u32,
+    pub(crate) cycle: u32,
     /// The next block that is written.
-    pub(in crate::xfs) head: u32,
+    pub(crate) head: u32,
     /// Log sequence number of the last record.
-    pub(in crate::xfs) last: u64,
+    pub(crate) last: u64,
     /// Whether something has to be replayed.
-    pub(in crate::xfs) dirty: bool,
+    pub(crate) dirty: bool,
 }
 
 /// Why no position is known.
@@ -41,7 +41,7 @@ enum Lost {
 }
 
 /// Reads the log and raises what is wrong with it; none where it has no head.
-pub(in crate::xfs) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
+pub(crate) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
     let reader = Reader::new(volume)?;
     match reader.position() {
         Ok(position) => {
@@ -63,7 +63,7 @@ pub(in crate::xfs) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Positi
 }
 
 /// Whether metadata is newer than the log.
-pub(in crate::xfs) fn behind(position: Option<Position>, largest: u64, log: &mut Log) {
+pub(crate) fn behind(position: Option<Position>, largest: u64, log: &mut Log) {
     let position = position.unwrap_or_default();
     let largest = largest.max(position.last);
     let current = u64::from(position.cycle) << 32 | u64::from(position.head);

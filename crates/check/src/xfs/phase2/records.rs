@@ -9,7 +9,7 @@ use super::group::{Headers, has_tree, most_levels};
 use crate::xfs::volume::Volume;
 
 /// Hands all records of a tree to `each`. Blocks that cannot be read or that are of no tree are left out, as are those met twice.
-pub(in crate::xfs) fn each(
+pub(crate) fn each(
     volume: &Volume<'_>,
     headers: &Headers,
     ag: u32,
@@ -49,7 +49,7 @@ pub(in crate::xfs) fn each(
 }
 
 /// The free extents of a group by block, as start and length, ascending.
-pub(in crate::xfs) fn free(volume: &Volume<'_>, headers: &Headers, ag: u32) -> Vec<(u32, u32)> {
+pub(crate) fn free(volume: &Volume<'_>, headers: &Headers, ag: u32) -> Vec<(u32, u32)> {
     let mut extents = Vec::new();
     each(volume, headers, ag, Tree::Bno, |record| {
         extents.push((be32(record, 0), be32(record, 4)));

@@ -7,7 +7,7 @@ use ondisk::xfs::record::owner;
 
 /// What blocks are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::xfs) enum Use {
+pub(crate) enum Use {
     /// Headers of the group.
     Headers,
     /// The log.
@@ -26,7 +26,7 @@ pub(in crate::xfs) enum Use {
 
 impl Use {
     /// In words.
-    pub(in crate::xfs) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Use::Headers => "headers of the allocation group",
             Use::Log => "the log",
@@ -44,20 +44,20 @@ type Run = (u32, u32, Use);
 
 /// The uses of all groups.
 #[derive(Debug, Default)]
-pub(in crate::xfs) struct Uses {
+pub(crate) struct Uses {
     groups: Vec<Mutex<Vec<Run>>>,
 }
 
 impl Uses {
     /// For this many groups.
-    pub(in crate::xfs) fn new(groups: u32) -> Uses {
+    pub(crate) fn new(groups: u32) -> Uses {
         Uses {
             groups: (0..groups).map(|_| Mutex::default()).collect(),
         }
     }
 
     /// Who owns blocks of a tree by the reverse mappings.
-    pub(in crate::xfs) fn owner(tree: Tree) -> u64 {
+    pub(crate) fn owner(tree: Tree) -> u64 {
         match tree {
             Tree::Bno | Tree::Cnt | Tree::Rmap => owner::AG,
             Tree::Ino | Tree::Fino => owner::INOBT,
@@ -66,7 +66,7 @@ impl Uses {
     }
 
     /// Adds a block of a tree.
-    pub(in crate::xfs) fn tree_block(&self, ag: u32, agbno: u32, tree: Tree) {
+    pub(crate) fn tree_block(&self, ag: u32, agbno: u32, tree: Tree) {
         let what = match tree {
             Tree::Bno | Tree::Cnt | Tree::Rmap => Use::Space,
             Tree::Ino | Tree::Fino => Use::Inodes,
@@ -76,7 +76,7 @@ impl Uses {
     }
 
     /// Adds blocks.
-    pub(in crate::xfs) fn add(&self, ag: u32, start: u32, length: u32, what: Use) {
+    pub(crate) fn add(&self, ag: u32, start: u32, length: u32, what: Use) {
         let Some(group) = self.groups.get(ag as usize) else {
             return;
         };
@@ -88,7 +88,7 @@ impl Uses {
     }
 
     /// The uses that blocks overlap, and how many of the blocks. Slow: for faults alone.
-    pub(in crate::xfs) fn of(&self, ag: u32, start: u32, length: u32) -> Vec<(u32, u32, Use)> {
+    pub(crate) fn of(&self, ag: u32, start: u32, length: u32) -> Vec<(u32, u32, Use)> {
         let Some(group) = self.groups.get(ag as usize) else {
             return Vec::new();
         };

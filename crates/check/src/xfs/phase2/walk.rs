@@ -3,7 +3,6 @@
 //! All blocks of a level are known when the level above was read, so each level is one ascending sweep over all groups. What a block says
 //! of itself is judged where it is read, in any thread; what it says of its neighbours is judged when the level is complete.
 
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 use blockio::{Content, Piece, Span};
@@ -23,7 +22,7 @@ use crate::xfs::fingerprint::Mapped;
 use crate::xfs::state::{LargestLsn, Suspect};
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::AGBT_BLOCK_READ;
+use crate::xfs::xfs_repair::problems::AGBT_READ;
 
 /// A key of any tree, comparable: by block (start), by size (length, start), mappings (start, owner, offset and flags), counts (start with
 /// the bit of staging extents), chunks (first inode).
@@ -154,12 +153,12 @@ impl Trees<'_> {
                 .span(at.into(), geo.fsblock(visit.ag, visit.agbno), 1)
         };
         let spans: Vec<Span> = order.into_iter().map(span).collect();
-        let empty = Mutex::new(log.fork());
+        let empty = log.fork();
         let workers = self.volume.sweeper().run(
             Crew::All,
             spans,
             || Worker {
-                log: empty.lock().map_or_else(|_| Log::new(1), |log| log.fork()),
+                log: empty.fork(),
                 nodes: Vec::new(),
             },
             |worker, piece| self.piece(tree, level, visits, worker, piece),
@@ -184,10 +183,10 @@ impl Trees<'_> {
             Content::Data(bytes) => *bytes,
             Content::Hole(len) => {
                 zeros = vec![0; *len as usize];
-                &zeros
+                &zeros[..]
             }
             Content::Failed(error) => {
-                let finding = self.finding(&AGBT_BLOCK_READ, visit);
+                let finding = self.finding(&AGBT_READ, visit);
                 worker.log.add(finding.note(error.to_string()));
                 self.distrust(tree);
                 return;

@@ -262,7 +262,7 @@ fn around<'a>(
     list[from..]
         .iter()
         .take_while(move |one| one.start < end)
-        .filter(|one| one.start.saturating_add(one.length) > mapping.start)
+        .filter(move |one| one.start.saturating_add(one.length) > mapping.start)
 }
 
 /// Whether two mappings say the same of the blocks that both have.

@@ -19,15 +19,15 @@ const FLAGS: u64 = RMAP_ATTR | RMAP_BMBT | RMAP_UNWRITTEN;
 
 /// A record.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::xfs) struct Mapping {
-    pub(in crate::xfs) start: u32,
-    pub(in crate::xfs) length: u32,
-    pub(in crate::xfs) mapped: Mapped,
+pub(crate) struct Mapping {
+    pub(crate) start: u32,
+    pub(crate) length: u32,
+    pub(crate) mapped: Mapped,
 }
 
 impl Mapping {
     /// The record at an offset.
-    pub(in crate::xfs) fn read(bytes: &[u8], at: usize) -> Mapping {
+    pub(crate) fn read(bytes: &[u8], at: usize) -> Mapping {
         let (who, offset) = (be64(bytes, at + 8), be64(bytes, at + 16));
         Mapping {
             start: be32(bytes, at),
@@ -144,7 +144,7 @@ fn highest(record: &Mapping) -> [u64; 3] {
 }
 
 /// A record in words.
-pub(in crate::xfs) fn words(record: &Mapping) -> String {
+pub(crate) fn words(record: &Mapping) -> String {
     let Mapped {
         owner: who,
         flags,

@@ -36,7 +36,6 @@ problems! {
     AGI_SEQNO = 0x021b 1 "XFS-AGI-SEQNO" Error Metadata "AGI: number of the AG";
     AGI_LENGTH = 0x021c 1 "XFS-AGI-LENGTH" Error Metadata "AGI: length";
     AGI_UUID = 0x021d 1 "XFS-AGI-UUID" Error Metadata "AGI: UUID";
-    AG_SKIPPED = 0x021e 1 "XFS-AG-SKIPPED" Error Metadata "AG: follows: the AG's free space and inodes are not read at all, so much else follows from it";
     AG_READ = 0x021f 1 "XFS-AG-READ" Stop Metadata "AG: header sector cannot be had at all";
     AGFL_READ = 0x0220 1 "XFS-AGFL-READ" Stop Metadata "AGFL: sector cannot be read";
     AGFL_CRC = 0x0221 1 "XFS-AGFL-CRC" Error Metadata "AGFL: checksum";
