@@ -26,6 +26,7 @@ mod claims;
 mod directories;
 mod directory;
 mod fingerprint;
+mod metadump;
 #[cfg(test)]
 mod fixture;
 mod hash_tree;
@@ -85,9 +86,10 @@ impl crate::Checker for Checker {
     }
 }
 
-/// The checker, if the source has an XFS superblock at its start.
+/// The checker, if the source has an XFS superblock at its start, or is a file of xfs_metadump.
 pub(crate) fn recognise(source: &dyn BlockSource) -> Option<Box<dyn crate::Checker>> {
     let mut bytes = [0; SIZE];
     let found = source.read_at(&mut bytes, 0).is_ok() && Superblock::read(&bytes).is_ok();
+    let found = found || metadump::version(source).is_some();
     found.then(|| Box::new(Checker) as Box<dyn crate::Checker>)
 }

@@ -12,7 +12,7 @@ use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::PHASE67_SKIPPED;
 use super::xfs_repair::{self, PASSES, REFERENCE, Run};
-use super::{phase1, phase2, phase3, phase4, phase5, phase6, phase7};
+use super::{metadump, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::log::Findings;
@@ -33,10 +33,31 @@ pub fn check(
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
+    if metadump::version(source).is_none() {
+        return check_device(source, options, observer);
+    }
+    match metadump::open(source) {
+        Ok(device) => {
+            observer.message("a file of xfs_metadump: contents of files are not in it, and names may be changed");
+            check_device(&device, options, observer)
+        }
+        Err(why) => {
+            observer.message(&why);
+            check_device(source, options, observer)
+        }
+    }
+}
+
+fn check_device(
+    source: &dyn BlockSource,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Report, Failure> {
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
     let outcome = phases(&counting, options, observer, &mut meter)?;
     let (passes, total) = meter.finish();
+    let opened = outcome.filesystem.is_some();
     Ok(Report {
         subject: Subject {
             name: source.name().to_string(),
@@ -44,9 +65,9 @@ pub fn check(
             filesystem: outcome.filesystem,
         },
         reference: Some(REFERENCE),
-        verdicts: xfs_repair::verdicts(&outcome.findings, &outcome.run),
+        verdicts: xfs_repair::verdicts(&outcome.findings, &outcome.run, opened),
         reference_run: Some(outcome.run),
-        unstable: false,
+        unstable: outcome.unstable,
         findings: outcome.findings,
         unjudged: Unjudged::default(),
         inventory: outcome.inventory,
@@ -69,6 +90,7 @@ struct Outcome {
     filesystem: Option<Filesystem>,
     estimate: Option<Estimate>,
     inventory: Option<Inventory>,
+    unstable: bool,
 }
 
 fn phases<'a, S: BlockSource>(
@@ -106,6 +128,12 @@ fn phases<'a, S: BlockSource>(
     }
     step(meter, 5, || phase6::run(volume, &state, log))?;
     step(meter, 6, || phase7::run(volume, &state, log))?;
+    if volume.geo.v5 {
+        step(meter, 7, || {
+            phase2::log::behind(state.position, state.lsn.get(), log);
+            Ok(1)
+        })?;
+    }
     if state.suspect.inodes.load(Relaxed) {
         log.add(Finding::new(&PHASE67_SKIPPED));
         log.skip_names();
@@ -117,6 +145,7 @@ fn phases<'a, S: BlockSource>(
         filesystem: Some(filesystem(volume)),
         estimate: Some(estimate),
         inventory: Some(inventory(volume, &state)),
+        unstable: state.position.is_some_and(|position| position.dirty),
     })
 }
 

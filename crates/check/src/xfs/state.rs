@@ -8,6 +8,8 @@ use super::chunks::{Chunk, Chunks};
 use super::claims::Claims;
 use super::directories::Directories;
 use super::named::Named;
+use super::phase2::log::Position;
+use super::phase2::{Count, Headers, Uses};
 use super::realtime::Realtime;
 use super::types::Types;
 use super::volume::Volume;
@@ -36,8 +38,26 @@ pub(crate) struct State {
     pub(crate) lsn: LargestLsn,
     /// What cannot be relied on.
     pub(crate) suspect: Suspect,
+    /// Headers of the allocation groups.
+    pub(crate) groups: Vec<Headers>,
+    /// What blocks are used for, other than by files.
+    pub(crate) uses: Uses,
+    /// Records of reference counts, by allocation group, ascending.
+    pub(crate) shared: Vec<Vec<Count>>,
+    /// Where the log stands.
+    pub(crate) position: Option<Position>,
     /// Files by type.
     pub(crate) files: Files,
+}
+
+/// What phase 2 keeps of headers and btrees.
+pub(crate) struct Trees {
+    pub(crate) lsn: LargestLsn,
+    pub(crate) suspect: Suspect,
+    pub(crate) groups: Vec<Headers>,
+    pub(crate) uses: Uses,
+    pub(crate) shared: Vec<Vec<Count>>,
+    pub(crate) position: Option<Position>,
 }
 
 /// Parts that damage has made useless as a reference for others.
@@ -104,6 +124,7 @@ impl State {
         volume: &Volume<'_>,
         chunks: Vec<Vec<Chunk>>,
         claims: Claims,
+        trees: Trees,
     ) -> Result<State, OutOfMemory> {
         let geo: &Geometry = &volume.geo;
         let chunks = Chunks::new(geo, chunks);
@@ -116,8 +137,12 @@ impl State {
             realtime: Realtime::new(&volume.sb)?,
             named: Named::default(),
             directories: Directories::default(),
-            lsn: LargestLsn::default(),
-            suspect: Suspect::default(),
+            lsn: trees.lsn,
+            suspect: trees.suspect,
+            groups: trees.groups,
+            uses: trees.uses,
+            shared: trees.shared,
+            position: trees.position,
             files: Files::default(),
             chunks,
         })

@@ -9,9 +9,10 @@ pub mod problems;
 
 use crate::frame::log::Findings;
 use crate::frame::pass::Pass;
-use crate::frame::problem::Class;
+use crate::frame::problem::{Class, Problem, Severity};
 pub use crate::frame::verdict::{Exit, ReferenceRun as Run};
-use crate::frame::verdict::{self, EXIT_CLEAN, Reference, Verdict, Verdicts};
+use crate::frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Reference, Verdict, Verdicts};
+use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_ONE_AG, SB_RT_NODEV};
 
 /// The program whose verdict is followed.
 pub const REFERENCE: Reference = Reference {
@@ -43,16 +44,31 @@ pub static PASSES: [Pass; 9] = [
     ),
 ];
 
-/// `xfs_repair`'s verdict and the strict one.
-pub(crate) fn verdicts(findings: &Findings, run: &Run) -> Verdicts {
+/// `xfs_repair`'s verdict and the strict one. `opened`: whether the superblock was of use.
+pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts {
     let warned = run.ends_at.is_some() || !run.codes.is_empty();
+    let wrong = findings.list.iter().any(|finding| {
+        let idle = finding.beyond_reference && finding.problem.severity == Severity::Cosmetic;
+        finding.problem.is_fault() && !idle && !is_circumstance(finding.problem)
+    });
+    let unopened = findings.list.iter().find(|_| !opened);
     Verdicts {
         reference: Some(Verdict {
             exit_code: if warned { EXIT_WARNED } else { EXIT_CLEAN },
             stopped_at: run.ends_at,
         }),
-        strict: verdict::strict(&findings.list, &problems::SB_BAD_MAGIC),
+        strict: Verdict {
+            exit_code: if wrong { EXIT_ERRORS } else { EXIT_CLEAN }
+                | if opened { 0 } else { EXIT_STOPPED },
+            stopped_at: unopened.map(|finding| finding.problem.name),
+        },
     }
+}
+
+/// Whether it makes `xfs_repair -n` end with 1 and is no fault of the filesystem: an unreplayed log, a device that was not given, a single
+/// allocation group.
+fn is_circumstance(problem: &Problem) -> bool {
+    [&LOG_DIRTY, &LOG_EXTERNAL, &SB_ONE_AG, &SB_RT_NODEV].contains(&problem)
 }
 
 /// Whether it makes the exit code 1.

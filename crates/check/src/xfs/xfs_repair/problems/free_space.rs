@@ -61,5 +61,4 @@ problems! {
     FINOBT_UUID = 0x02b4 1 "XFS-FINOBT-UUID" Error Metadata "finobt: UUID in a block";
     FINOBT_SIBLING_RANGE = 0x02b5 1 "XFS-FINOBT-SIBLING-RANGE" Error Metadata "finobt: sibling outside of the allocation group, or the block itself";
     FINOBT_REFUSED = 0x02b6 1 "XFS-FINOBT-REFUSED" Error Metadata "finobt: level of a block beyond what a tree can have, or more records than fit";
-    AGBT_BLOCK_READ = 0x02b7 1 "XFS-AGBT-BLOCK-READ" Stop Metadata "btree block: cannot be read";
 }

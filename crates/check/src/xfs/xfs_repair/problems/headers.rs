@@ -36,11 +36,11 @@ problems! {
     AGI_SEQNO = 0x021b 1 "XFS-AGI-SEQNO" Error Metadata "AGI: number of the AG";
     AGI_LENGTH = 0x021c 1 "XFS-AGI-LENGTH" Error Metadata "AGI: length";
     AGI_UUID = 0x021d 1 "XFS-AGI-UUID" Error Metadata "AGI: UUID";
-    AG_SKIPPED = 0x021e 1 "XFS-AG-SKIPPED" Error Metadata "AG: follows: the AG's free space and inodes are not read at all, so much else follows from it";
     AG_READ = 0x021f 1 "XFS-AG-READ" Stop Metadata "AG: header sector cannot be had at all";
     AGFL_READ = 0x0220 1 "XFS-AGFL-READ" Stop Metadata "AGFL: sector cannot be read";
     AGFL_CRC = 0x0221 1 "XFS-AGFL-CRC" Error Metadata "AGFL: checksum";
     AGFL_INDEX = 0x0222 1 "XFS-AGFL-INDEX" Error Metadata "AGFL: list cannot be walked, because first or last is out of range";
     AGFL_COUNT = 0x0223 1 "XFS-AGFL-COUNT" Error Accounting "AGFL: entries between first and last are not as many as the count says";
     AGFL_BLOCK = 0x0224 1 "XFS-AGFL-BLOCK" Error Metadata "AGFL: an entry is no block of the AG's usable part";
+    SB_COPY_BAD = 0x0225 1 "XFS-SB-COPY-BAD" Error Metadata "sb of each AG: fails its own checks; the note says which";
 }

@@ -49,4 +49,5 @@ problems! {
     BMBT_EMPTY_FORK = 0x0828 8 "XFS-BMBT-EMPTY-FORK" Error Cosmetic "extents format, 0 extents, but a fork offset (legal)";
     QUOTA_TIMER = 0x0829 8 "XFS-QUOTA-TIMER" Error Metadata "timer runs although below the limit";
     CNTR_RESERVED = 0x082a 8 "XFS-CNTR-RESERVED" Error Cosmetic "free blocks below what the AGs reserve for their trees (hint)";
+    FREE_INOBT = 0x082b 8 "XFS-FREE-INOBT" Error Metadata "blocks of an inode btree are free by the btree of free space";
 }

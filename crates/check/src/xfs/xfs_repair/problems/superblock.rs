@@ -42,4 +42,6 @@ problems! {
     SB_BAD_SWIDTH = 0x0121 0 "XFS-SB-BAD-SWIDTH" Stop Metadata "sb 0: stripe width";
     SB_BAD_DIRBLOCK = 0x0122 0 "XFS-SB-BAD-DIRBLOCK" Stop Metadata "sb 0: directory block above 64 KiB";
     SB_UNSUPPORTED = 0x0123 0 "XFS-SB-UNSUPPORTED" Stop Metadata "sb 0: features that no check here reads";
+    SB_RT_NODEV = 0x0124 0 "XFS-SB-RT-NODEV" Stop Metadata "sb 0: the filesystem has a realtime part, and its device was not given";
+    SB_WOULD_MODIFY = 0x0125 0 "XFS-SB-WOULD-MODIFY" Stop Metadata "sb 0: the geometry of most superblocks is another";
 }

@@ -1,0 +1,6 @@
+//! XFS, compared with what `xfs_repair -n` says of sound and damaged filesystems.
+
+mod codes;
+mod damage;
+mod sound;
+mod volume;
