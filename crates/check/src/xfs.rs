@@ -26,13 +26,14 @@ mod claims;
 mod directories;
 mod directory;
 mod fingerprint;
-mod metadump;
 #[cfg(test)]
 mod fixture;
 mod hash_tree;
 mod inode;
 mod lookup;
+mod metadump;
 mod named;
+mod paths;
 mod phase1;
 mod phase2;
 mod phase3;

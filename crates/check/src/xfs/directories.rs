@@ -163,7 +163,9 @@ impl Directories {
 
     /// Its place in [`Directories::list`].
     pub(crate) fn place(&self, rank: u64) -> Option<usize> {
-        let found = self.list().binary_search_by_key(&rank, |directory| directory.rank);
+        let found = self
+            .list()
+            .binary_search_by_key(&rank, |directory| directory.rank);
         found.ok()
     }
 }

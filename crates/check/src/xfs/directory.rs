@@ -16,7 +16,7 @@ use ondisk::xfs::hash;
 
 use super::rules::Rules;
 use super::sink::Sink;
-use super::xfs_repair::problems::*;
+use super::xfs_repair::problems::{DIR_BLKNO, DIR_OWNER, DIR_UUID};
 use crate::Problem;
 use crate::frame::finding::Finding;
 
@@ -65,26 +65,46 @@ pub(crate) fn pair(one: u32, other: u32) -> u64 {
 }
 
 /// Judges the head of a data or free block of version 5. False where a part of it is wrong.
-fn block_header(rules: &Rules, block: &Block<'_>, crc: &'static Problem, sink: &mut impl Sink) -> bool {
+fn block_header(
+    rules: &Rules,
+    block: &Block<'_>,
+    crc: &'static Problem,
+    sink: &mut impl Sink,
+) -> bool {
     if !checksum::is_right(block.bytes, checksum::DIRECTORY) {
         sink.find(block.about(crc));
     }
     let Ok(head) = BlockHeader::read(block.bytes) else {
         return false;
     };
-    let head = (head.owner.get(), head.blkno.get(), head.uuid, head.lsn.get());
+    let head = (
+        head.owner.get(),
+        head.blkno.get(),
+        head.uuid,
+        head.lsn.get(),
+    );
     header(rules, block, head, sink)
 }
 
 /// The same of a leaf or node.
-fn leaf_header(rules: &Rules, block: &Block<'_>, crc: &'static Problem, sink: &mut impl Sink) -> bool {
+fn leaf_header(
+    rules: &Rules,
+    block: &Block<'_>,
+    crc: &'static Problem,
+    sink: &mut impl Sink,
+) -> bool {
     if !checksum::is_right(block.bytes, checksum::DA) {
         sink.find(block.about(crc).note("checksum"));
     }
     let Ok(head) = BlockInfo::read(block.bytes) else {
         return false;
     };
-    let head = (head.owner.get(), head.blkno.get(), head.uuid, head.lsn.get());
+    let head = (
+        head.owner.get(),
+        head.blkno.get(),
+        head.uuid,
+        head.lsn.get(),
+    );
     header(rules, block, head, sink)
 }
 

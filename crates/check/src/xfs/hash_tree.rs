@@ -6,12 +6,16 @@
 use std::collections::BTreeSet;
 
 use ondisk::bytes::be16;
-use ondisk::xfs::da::{self, BlockInfo, MOST_LEVELS};
 use ondisk::xfs::checksum;
+use ondisk::xfs::da::{self, BlockInfo, MOST_LEVELS};
 
 use super::rules::{Fork, Rules};
 use super::sink::Sink;
-use super::xfs_repair::problems::*;
+use super::xfs_repair::problems::{
+    ATTR_HASH, ATTR_LEAF_BACK, ATTR_LEAF_MAP, ATTR_LEAF_OWNER, ATTR_OWNER, ATTR_UNREACHED, DA_BACK,
+    DA_BAD, DA_CHILD, DA_COUNT, DA_DEPTH, DA_HASH, DA_HASH_LAST, DA_LAST_FORW, DA_LEAFN, DA_LEVEL,
+    DA_MAP, DIR_LEAF_UNREACHED, DIR_LEAFN_BACK, DIR_LEAFN_MAP, DIR_LEAFN_ORDER, DIR_OWNER,
+};
 use crate::Problem;
 use crate::frame::finding::Finding;
 
@@ -106,7 +110,9 @@ pub(crate) fn node(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> Me
         member.refused = true;
         return member;
     }
-    member.children = (0..usize::from(count)).map(|nth| da::entry(v5, bytes, nth)).collect();
+    member.children = (0..usize::from(count))
+        .map(|nth| da::entry(v5, bytes, nth))
+        .collect();
     member.hashes = (
         member.children[0].0,
         member.children[usize::from(count) - 1].0,
@@ -188,7 +194,9 @@ impl<S: Sink> Tree<'_, S> {
     }
 
     fn find(&self, block: u32) -> Option<usize> {
-        let at = self.members.binary_search_by_key(&block, |member| member.offset);
+        let at = self
+            .members
+            .binary_search_by_key(&block, |member| member.offset);
         at.ok()
     }
 
@@ -203,29 +211,41 @@ impl<S: Sink> Tree<'_, S> {
                     (1, Fork::Attr) => &ATTR_LEAF_MAP,
                     _ => &DA_MAP,
                 };
-                self.sink.find(self.about(problem, node.offset).found(*child));
+                self.sink
+                    .find(self.about(problem, node.offset).found(*child));
                 continue;
             };
             let member = &self.members[below];
             if !self.named.insert(below) {
-                self.sink.find(self.about(&DA_CHILD, node.offset).found(*child));
+                self.sink
+                    .find(self.about(&DA_CHILD, node.offset).found(*child));
                 continue;
             }
             if member.level != node.level - 1 {
-                let problem = if member.level == 0 { &DA_LEAFN } else { &DA_LEVEL };
+                let problem = if member.level == 0 {
+                    &DA_LEAFN
+                } else {
+                    &DA_LEVEL
+                };
                 let finding = self.about(problem, *child).found(member.level);
                 self.sink.find(finding.expected(node.level - 1));
                 continue;
             }
             self.levels[usize::from(member.level)].push(below);
-            if member.refused {
+            // A leaf may be empty while it waits to be removed.
+            if member.refused || member.count == 0 {
                 continue;
             }
             if *hash != member.hashes.1 {
-                let problem = if nth == last_child { &DA_HASH_LAST } else { &DA_HASH };
+                let problem = if nth == last_child {
+                    &DA_HASH_LAST
+                } else {
+                    &DA_HASH
+                };
                 let finding = self.about(problem, node.offset).offset(nth);
                 let finding = finding.found(format!("0x{hash:08x}"));
-                self.sink.find(finding.expected(format!("0x{:08x}", member.hashes.1)));
+                self.sink
+                    .find(finding.expected(format!("0x{:08x}", member.hashes.1)));
             }
             if member.level > 0 {
                 self.children(below);
@@ -247,13 +267,17 @@ impl<S: Sink> Tree<'_, S> {
                         _ => &DA_BACK,
                     };
                     let finding = self.about(problem, member.offset);
-                    self.sink.find(finding.found(member.siblings.0).expected(back));
+                    self.sink
+                        .find(finding.found(member.siblings.0).expected(back));
                 }
-                let next = level.get(nth + 1).map_or(0, |next| self.members[*next].offset);
+                let next = level
+                    .get(nth + 1)
+                    .map_or(0, |next| self.members[*next].offset);
                 if member.siblings.1 != next {
                     let problem = if next == 0 { &DA_LAST_FORW } else { &DA_CHILD };
                     let finding = self.about(problem, member.offset);
-                    self.sink.find(finding.found(member.siblings.1).expected(next));
+                    self.sink
+                        .find(finding.found(member.siblings.1).expected(next));
                 }
                 let falls = before.is_some_and(|before| {
                     !before.refused && !member.refused && before.hashes.1 > member.hashes.0
@@ -282,5 +306,85 @@ impl<S: Sink> Tree<'_, S> {
                 self.sink.own(finding);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xfs::sink::tests::Lists;
+
+    const ROOT: u32 = 1 << 23;
+
+    fn leaf(offset: u32, hashes: (u32, u32), siblings: (u32, u32)) -> Member {
+        Member {
+            rank: 5,
+            fork: Fork::Data,
+            offset: ROOT + offset,
+            level: 0,
+            hashes,
+            count: 9,
+            siblings: (
+                if siblings.0 == 0 {
+                    0
+                } else {
+                    ROOT + siblings.0
+                },
+                if siblings.1 == 0 {
+                    0
+                } else {
+                    ROOT + siblings.1
+                },
+            ),
+            children: Vec::new(),
+            refused: false,
+        }
+    }
+
+    fn sound() -> Vec<Member> {
+        let children = vec![(10, ROOT + 1), (20, ROOT + 3), (30, ROOT + 2)];
+        let root = Member {
+            level: 1,
+            children,
+            hashes: (10, 30),
+            ..leaf(0, (0, 0), (0, 0))
+        };
+        vec![
+            root,
+            leaf(1, (1, 10), (0, 3)),
+            leaf(2, (21, 30), (3, 0)),
+            leaf(3, (10, 20), (1, 2)),
+        ]
+    }
+
+    fn codes(change: impl FnOnce(&mut Vec<Member>)) -> (Vec<&'static str>, Vec<&'static str>) {
+        let mut members = sound();
+        change(&mut members);
+        let mut lists = Lists::default();
+        compare(200, &members, ROOT, &mut lists);
+        (lists.codes, lists.strict)
+    }
+
+    #[test]
+    fn leaves_in_the_order_of_their_node_are_sound() {
+        assert_eq!(codes(|_| {}), (vec![], vec![]));
+    }
+
+    #[test]
+    fn each_fault_has_its_code() {
+        assert_eq!(codes(|m| m[0].children[0].0 = 9).0, ["XFS-DA-HASH"]);
+        assert_eq!(codes(|m| m[0].children[2].0 = 9).0, ["XFS-DA-HASH-LAST"]);
+        assert_eq!(codes(|m| m[3].siblings.0 = 7).0, ["XFS-DIR-LEAFN-BACK"]);
+        assert_eq!(codes(|m| m[2].siblings.1 = 7).0, ["XFS-DA-LAST-FORW"]);
+        assert_eq!(codes(|m| m[3].hashes.0 = 2).0, ["XFS-DIR-LEAFN-ORDER"]);
+        assert_eq!(codes(|m| m[3].level = 1).0[..1], ["XFS-DA-LEVEL"]);
+        let (codes, strict) = codes(|m| m.push(leaf(9, (1, 2), (0, 0))));
+        assert_eq!((codes, strict), (vec![], vec!["XFS-DIR-LEAF-UNREACHED"]));
+    }
+
+    #[test]
+    fn a_node_that_names_itself_ends() {
+        let (codes, _) = codes(|m| m[0].children[1].1 = ROOT);
+        assert!(codes.contains(&"XFS-DA-CHILD"), "{codes:?}");
     }
 }

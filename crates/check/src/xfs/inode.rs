@@ -20,7 +20,12 @@ use super::attribute;
 use super::directory;
 use super::rules::{Fork, Rules};
 use super::sink::Sink;
-use super::xfs_repair::problems::*;
+use super::xfs_repair::problems::{
+    AFORK_FORMAT, AFORK_FORMAT_UNUSED, AFORK_LOCAL_LARGE, AFORK_LOCAL_SMALL, DEV_BLOCKS, DEV_SIZE,
+    DIR_FORMAT_SIZE, DIR_SIZE, FORK_LOCAL_SIZE, INODE_ANEXTENTS, INODE_ANEXTENTS_MAX,
+    INODE_FORKOFF, INODE_NBLOCKS, INODE_NBLOCKS_FEW, INODE_NEXTENTS, INODE_NEXTENTS_MAX, QINO_SIZE,
+    RBM_SIZE, RSUM_SIZE, RTFILE_NODEV,
+};
 
 /// What both forks map.
 #[derive(Debug, Default)]
@@ -141,9 +146,8 @@ fn data_fork<B: Blocks>(
         Some(Format::Extents) => {
             extents_in_inode(rules, it, Fork::Data, inode.nextents(), mapping, sink)
         }
-        Some(Format::Btree) => blocks.is_some_and(|blocks| {
-            tree::walk(rules, it, Fork::Data, fork, mapping, blocks, sink)
-        }),
+        Some(Format::Btree) => blocks
+            .is_some_and(|blocks| tree::walk(rules, it, Fork::Data, fork, mapping, blocks, sink)),
         _ => true,
     }
 }
@@ -172,7 +176,15 @@ fn attr_fork<B: Blocks>(
             extents_in_inode(rules, it, Fork::Attr, count, mapping, sink)
         }
         Some(Format::Btree) => blocks.is_some_and(|blocks| {
-            tree::walk(rules, it, Fork::Attr, inode.attr_fork(), mapping, blocks, sink)
+            tree::walk(
+                rules,
+                it,
+                Fork::Attr,
+                inode.attr_fork(),
+                mapping,
+                blocks,
+                sink,
+            )
         }),
         _ => {
             sink.find(it.about(&AFORK_FORMAT).found(format));
@@ -200,8 +212,20 @@ fn extents_in_inode(
     };
     let room = bytes.len() / extent::SIZE;
     let used = usize::try_from(count).unwrap_or(usize::MAX).min(room);
-    let list = extent::list(bytes, used);
-    extents::list(rules, it, fork, list, mapping, sink)
+    let present = bytes
+        .chunks_exact(extent::SIZE)
+        .take(used)
+        .take_while(|record| record.iter().any(|byte| *byte != 0))
+        .count();
+    if present < used {
+        let problem = match fork {
+            Fork::Data => &INODE_NEXTENTS,
+            Fork::Attr => &INODE_ANEXTENTS,
+        };
+        sink.find(it.about(problem).found(count).expected(present as u64));
+    }
+    let list = extent::list(bytes, present);
+    extents::list(rules, it, fork, list, mapping, sink) && present == used
 }
 
 /// Attributes in the inode: sizes of the whole, then each.

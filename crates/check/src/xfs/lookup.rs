@@ -15,7 +15,10 @@ const MOST_EXTENTS: usize = 1 << 22;
 pub(crate) fn extents(volume: &Volume<'_>, ino: u64) -> Option<Vec<Extent>> {
     let geo = &volume.geo;
     let mut bytes = vec![0; geo.inode_size as usize];
-    volume.source.read_at(&mut bytes, geo.ino_offset(ino)).ok()?;
+    volume
+        .source
+        .read_at(&mut bytes, geo.ino_offset(ino))
+        .ok()?;
     let inode = Inode::new(geo, &bytes);
     let fork = inode.data_fork();
     match Format::from_byte(inode.format())? {
@@ -41,7 +44,9 @@ fn tree(volume: &Volume<'_>, block: u64, above: u16, list: &mut Vec<Extent>) {
     if !geo.is_block(block) || above == 0 || list.len() >= MOST_EXTENTS {
         return;
     }
-    let Ok(bytes) = volume.read(block, 1) else { return };
+    let Ok(bytes) = volume.read(block, 1) else {
+        return;
+    };
     let (level, count) = (be16(&bytes, 4), usize::from(be16(&bytes, 6)));
     if level != above - 1 || be32(&bytes, 0) != btree::fork_magic(geo.v5) {
         return;

@@ -43,7 +43,9 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     for judge in judges {
         log.merge(judge.finish(&deferred));
     }
-    let deferred = deferred.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let deferred = deferred
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     trees::run(volume, state, &rules, log, deferred)?;
     if !state.is_second() {
         state.directories.seal();

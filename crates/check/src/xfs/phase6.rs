@@ -135,7 +135,10 @@ fn targets(
 ) -> Result<(), Failure> {
     let mut list = std::mem::take(&mut state.directories.gathered().targets);
     list.sort_unstable_by_key(|(_, part)| part.block);
-    let spans = list.iter().enumerate().map(|(nth, (_, part))| volume.span(nth as u64, part.block, part.count));
+    let spans = list
+        .iter()
+        .enumerate()
+        .map(|(nth, (_, part))| volume.span(nth as u64, part.block, part.count));
     // The parts of a target are a few blocks: those that a request cuts are read again by themselves.
     let cut = Mutex::new(Vec::new());
     let empty: &Log = log;
@@ -152,7 +155,9 @@ fn targets(
                     symlink::part(rules, ino, part, bytes, worker);
                 }
                 _ => {
-                    let mut cut = cut.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let mut cut = cut
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner);
                     cut.push(piece.tag);
                 }
             }
@@ -161,7 +166,9 @@ fn targets(
     for worker in workers {
         log.merge(worker.finish());
     }
-    let mut cut = cut.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut cut = cut
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     cut.sort_unstable();
     cut.dedup();
     let mut worker = Worker::new(rules, state, log, true);
@@ -183,12 +190,7 @@ fn targets(
 }
 
 /// Trees of nodes over leaves.
-fn trees(
-    state: &State,
-    rules: &Rules,
-    members: &mut [hash_tree::Member],
-    worker: &mut Worker<'_>,
-) {
+fn trees(state: &State, rules: &Rules, members: &mut [hash_tree::Member], worker: &mut Worker<'_>) {
     members.sort_unstable();
     for tree in members.chunk_by(|one, next| (one.rank, one.fork) == (next.rank, next.fork)) {
         let root = match tree[0].fork {

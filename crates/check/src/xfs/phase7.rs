@@ -8,7 +8,7 @@ use super::rules::Rules;
 use super::state::State;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
-use super::xfs_repair::problems::*;
+use super::xfs_repair::problems::{CONN_ORPHAN, NLINK};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 
@@ -73,7 +73,9 @@ fn directory_links(state: &State, rules: &Rules, directory: &Directory, log: &mu
     if !known || !named {
         return;
     }
-    let below = directory.subdirectories.load(std::sync::atomic::Ordering::Relaxed);
+    let below = directory
+        .subdirectories
+        .load(std::sync::atomic::Ordering::Relaxed);
     if below + 2 != u64::from(directory.links) {
         let finding = Finding::new(&NLINK).inode(ino).found(directory.links);
         log.add(finding.expected(below + 2));

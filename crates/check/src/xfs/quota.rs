@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ondisk::xfs::dquot::{BIGTIME, Dquot, GROUP, MAGIC, PROJECT, USER, VERSION};
 use ondisk::xfs::checksum;
+use ondisk::xfs::dquot::{BIGTIME, Dquot, GROUP, MAGIC, PROJECT, USER, VERSION};
 
 use super::rules::Rules;
 use super::sink::Sink;
-use super::xfs_repair::problems::*;
+use super::xfs_repair::problems::{QUOTA_CRC, QUOTA_RECORD, QUOTA_TIMER, QUOTA_UUID};
 use crate::Problem;
 use crate::frame::finding::Finding;
 
@@ -94,9 +94,14 @@ pub(crate) fn block(
     let ino = rules.quota[usize::from(kind)];
     let room = ondisk::xfs::dquot::room(&rules.geometry);
     for (nth, bytes) in bytes.chunks_exact(Dquot::SIZE).take(room).enumerate() {
-        let Ok(dquot) = Dquot::read(bytes) else { return };
+        let Ok(dquot) = Dquot::read(bytes) else {
+            return;
+        };
         let about = |problem: &'static Problem| {
-            let finding = Finding::new(problem).inode(ino).logical(offset).block(fsblock);
+            let finding = Finding::new(problem)
+                .inode(ino)
+                .logical(offset)
+                .block(fsblock);
             finding.offset(nth * Dquot::SIZE)
         };
         if rules.geometry.v5 {

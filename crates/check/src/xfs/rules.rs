@@ -1,7 +1,7 @@
 //! What the judges of inodes, directories and attributes need of the superblock: sizes, limits and the inodes that it names.
 
-use ondisk::xfs::superblock::Superblock;
 use ondisk::xfs::geometry::NULL_INO;
+use ondisk::xfs::superblock::Superblock;
 use ondisk::xfs::{Geometry, btree, directory, realtime};
 
 /// Which fork of an inode.
@@ -112,10 +112,16 @@ impl Rules {
             Fork::Data => 3,
             Fork::Attr => 2,
         };
-        let mut blocks = self.most_extents(self.geometry.nrext64, fork).div_ceil(half);
+        let mut blocks = self
+            .most_extents(self.geometry.nrext64, fork)
+            .div_ceil(half);
         let mut levels = 1;
         while blocks > 1 {
-            blocks = if blocks <= root { 1 } else { blocks.div_ceil(half) };
+            blocks = if blocks <= root {
+                1
+            } else {
+                blocks.div_ceil(half)
+            };
             levels += 1;
         }
         levels

@@ -1,7 +1,7 @@
 //! One thread's findings and lists while it judges: the sink of phases 3 and 6.
 
-use ondisk::xfs::Extent;
 use ondisk::xfs::directory::file_type;
+use ondisk::xfs::{Extent, Geometry};
 
 use super::claims::Owner;
 use super::directories::Gathered;
@@ -11,7 +11,10 @@ use super::sink::{Claim, Name, Sink};
 use super::state::State;
 use super::types::kind;
 use super::xfs_repair::log::Log;
-use super::xfs_repair::problems::*;
+use super::xfs_repair::problems::{
+    DIR_ENT_FREE, DIR_ENT_UNLISTED, DIR_FTYPE, DIR_LOSTFOUND, DIR_SF_FREE, DIR_SF_LOSTFOUND,
+    DIR_SF_UNLISTED,
+};
 use crate::frame::finding::Finding;
 use crate::frame::maps::Batch;
 
@@ -32,6 +35,8 @@ pub(crate) struct Worker<'a> {
     chunk: (u64, u64),
     /// Whether nothing but claims is wanted.
     pub(crate) claims_only: bool,
+    /// Whether the inode that is judged shares blocks, by the btree of reference counts. Whoever judges it resets this.
+    pub(crate) shares: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -47,6 +52,7 @@ impl<'a> Worker<'a> {
             final_types,
             chunk: (u64::MAX, 0),
             claims_only: state.is_second(),
+            shares: false,
         }
     }
 
@@ -79,7 +85,11 @@ impl<'a> Worker<'a> {
         let rank = self.state.chunks.rank(ino)?;
         let index = rank % 64;
         // Inodes in a hole have a rank of their own too, so the chunk is kept only where it has none.
-        let whole = self.state.chunks.chunk(rank).is_some_and(|(_, chunk, _)| chunk.holes == 0);
+        let whole = self
+            .state
+            .chunks
+            .chunk(rank)
+            .is_some_and(|(_, chunk, _)| chunk.holes == 0);
         if whole {
             self.chunk = (ino - index, rank - index);
         }
@@ -102,7 +112,11 @@ impl<'a> Worker<'a> {
             && found != file_type::DIRECTORY
             && found != kind::UNKNOWN
         {
-            self.find(name.about(if local { &DIR_SF_LOSTFOUND } else { &DIR_LOSTFOUND }));
+            self.find(name.about(if local {
+                &DIR_SF_LOSTFOUND
+            } else {
+                &DIR_LOSTFOUND
+            }));
             return;
         }
         if found == file_type::DIRECTORY
@@ -139,6 +153,16 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// Whether the btree of reference counts has any of these blocks as shared.
+fn is_shared(state: &State, geo: &Geometry, claim: &Claim) -> bool {
+    let records = state.shared.get(geo.ag_of(claim.block) as usize);
+    let records = records.map_or(&[][..], Vec::as_slice);
+    let start = u64::from(geo.agbno_of(claim.block));
+    let before = records.partition_point(|record| u64::from(record.0) < start + claim.count);
+    let last = records[..before].last();
+    last.is_some_and(|record| u64::from(record.0) + u64::from(record.1) > start)
+}
+
 impl Sink for Worker<'_> {
     fn find(&mut self, finding: Finding) {
         if !self.claims_only {
@@ -153,6 +177,9 @@ impl Sink for Worker<'_> {
             regular: claim.regular,
             shares: claim.flagged,
         };
+        if claim.flagged && !self.shares {
+            self.shares = is_shared(self.state, &self.rules.geometry, claim);
+        }
         if claim.tree {
             self.state.claims.bmbt_block(&owner, claim.block);
         } else {
@@ -182,7 +209,11 @@ impl Sink for Worker<'_> {
         }
         let Some(rank) = self.rank(name.ino) else {
             let local = name.place.is_none();
-            self.find(name.about(if local { &DIR_SF_UNLISTED } else { &DIR_ENT_UNLISTED }));
+            self.find(name.about(if local {
+                &DIR_SF_UNLISTED
+            } else {
+                &DIR_ENT_UNLISTED
+            }));
             return;
         };
         if self.final_types {

@@ -2,5 +2,6 @@
 
 mod codes;
 mod damage;
+mod kernel;
 mod sound;
 mod volume;

@@ -1,5 +1,6 @@
 //! Leaves of attribute forks.
 
+use ondisk::bytes::be32;
 use ondisk::xfs::attribute::{self, LeafEntry, Name, flag};
 use ondisk::xfs::da::{self, BlockInfo};
 use ondisk::xfs::{checksum, hash};
@@ -9,7 +10,12 @@ use crate::Problem;
 use crate::frame::finding::Finding;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    ATTR_DUP, ATTR_FLAGS, ATTR_FREEMAP, ATTR_HASH, ATTR_LEAF_COUNT, ATTR_LEAF_CRC,
+    ATTR_LEAF_EMPTY0, ATTR_LEAF_ENTRY_SPACE, ATTR_LEAF_FIRST, ATTR_LEAF_INCOMPLETE,
+    ATTR_LEAF_INDEX, ATTR_LEAF_NAME_SPACE, ATTR_LEAF_OWNER, ATTR_LEAF_USED, ATTR_NAME, ATTR_OWNER,
+    ATTR_RMT_ENTRY, ATTR_ROOT_BAD, ATTR_ROOT_LINKS,
+};
 
 /// A value in blocks of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -183,6 +189,16 @@ fn first_used(stored: u16, size: usize) -> usize {
     if stored == 0 { size } else { stored.into() }
 }
 
+/// The hash of an attribute's name. That of a parent pointer, whose value begins with the inode of the parent, has both halves of it.
+fn hash_of(rules: &Rules, flags: u8, name: &Name<'_>) -> u32 {
+    match name {
+        Name::Local { name, value } if rules.parents && flags & flag::PARENT != 0 => {
+            hash::name(name) ^ be32(value, 0) ^ be32(value, 4)
+        }
+        _ => hash::name(name.name()),
+    }
+}
+
 /// Bytes of a block that are used.
 struct Used(Vec<bool>);
 
@@ -266,7 +282,8 @@ impl<'a> Walk<'a> {
         let about = |problem| self.block.about(problem).offset(nth).name(bytes);
         let hash = entry.hashval.get();
         let named = is_name(bytes);
-        let hashed = hash::name(bytes) == hash && self.last.is_none_or(|last| last <= hash);
+        let right = hash_of(self.rules, entry.flags, name);
+        let hashed = right == hash && self.last.is_none_or(|last| last <= hash);
         match name {
             Name::Local { value, .. } => {
                 if !named {
@@ -274,7 +291,7 @@ impl<'a> Walk<'a> {
                     return None;
                 }
                 if !hashed {
-                    let expected = format!("0x{:08x}", hash::name(bytes));
+                    let expected = format!("0x{right:08x}");
                     let finding = about(&ATTR_HASH).found(format!("0x{hash:08x}"));
                     sink.find(finding.expected(expected));
                     return None;
@@ -331,3 +348,6 @@ impl<'a> Walk<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

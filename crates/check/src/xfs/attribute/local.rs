@@ -7,7 +7,10 @@ use super::{is_name, is_one_space, value};
 use crate::xfs::inode::core::Subject;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    ATTR_DUP, ATTR_FLAGS, ATTR_SF_COUNT, ATTR_SF_EMPTY, ATTR_SF_INCOMPLETE, ATTR_SF_LENGTH,
+    ATTR_SF_NAME, ATTR_SF_NAME0, ATTR_SF_TOTSIZE,
+};
 
 /// Judges the attributes in the inode. The size of all fits the fork.
 pub(crate) fn judge(rules: &Rules, it: &Subject<'_>, list: &Attributes<'_>, sink: &mut impl Sink) {

@@ -1,12 +1,12 @@
 //! Values of attributes: what `xfs_repair` looks into, and blocks of values that are not in the leaf.
 
 use ondisk::bytes::{be16, be32};
-use ondisk::xfs::remote::{self, RemoteHead};
 use ondisk::xfs::checksum;
+use ondisk::xfs::remote::{self, RemoteHead};
 
 use crate::Problem;
 use crate::xfs::rules::Rules;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{ATTR_ACL, ATTR_ACL_COUNT, ATTR_CAP};
 
 /// ACLs of files and of directories' defaults, in the namespace of root.
 const ACLS: [&[u8]; 2] = [b"SGI_ACL_FILE", b"SGI_ACL_DEFAULT"];
@@ -126,8 +126,17 @@ mod tests {
         assert_eq!(fault(&[(1, 0, 6), (4, 0, 4)]), Some("XFS-ATTR-ACL"));
         let named = [(1, 0, 6), (2, 1000, 6), (4, 0, 4), (0x20, 0, 4)];
         assert_eq!(fault(&named), Some("XFS-ATTR-ACL"));
-        let masked = [(1, 0, 6), (2, 1000, 6), (4, 0, 4), (0x10, 0, 6), (0x20, 0, 4)];
+        let masked = [
+            (1, 0, 6),
+            (2, 1000, 6),
+            (4, 0, 4),
+            (0x10, 0, 6),
+            (0x20, 0, 4),
+        ];
         assert_eq!(fault(&masked), None);
-        assert_eq!(fault(&[(1, 0, 9), (4, 0, 4), (0x20, 0, 4)]), Some("XFS-ATTR-ACL"));
+        assert_eq!(
+            fault(&[(1, 0, 9), (4, 0, 4), (0x20, 0, 4)]),
+            Some("XFS-ATTR-ACL")
+        );
     }
 }

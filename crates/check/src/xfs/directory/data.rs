@@ -10,7 +10,12 @@ use super::local::misled;
 use super::{Block, block_header, hash_of, is_name, pair};
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::{Name, Sink};
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    DIR_BESTFREE, DIR_BLOCK_BAD, DIR_BLOCK_EMPTY, DIR_BLOCK_MAGIC, DIR_BLOCK_WALK, DIR_DATA_CRC,
+    DIR_DOT_INO, DIR_DOT_MANY, DIR_DOT_PLACE, DIR_DOTDOT_INO, DIR_DOTDOT_MANY, DIR_DOTDOT_PLACE,
+    DIR_DOTDOT_ROOT, DIR_DOTDOT_SELF, DIR_ENT_DUP, DIR_ENT_INO, DIR_ENT_LEN0, DIR_ENT_NAME,
+    DIR_ENT_SELF, DIR_FREE_ADJACENT, DIR_FTYPE, DIR_HASH_TABLE,
+};
 
 /// What a data block gives to the directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +50,9 @@ pub(crate) fn judge(
         (false, false) => DATA,
     };
     if magic != wanted {
-        let finding = block.about(&DIR_BLOCK_MAGIC).found(format!("0x{magic:08x}"));
+        let finding = block
+            .about(&DIR_BLOCK_MAGIC)
+            .found(format!("0x{magic:08x}"));
         sink.find(finding.expected(format!("0x{wanted:08x}")));
     }
     let end = if whole {
@@ -54,7 +61,12 @@ pub(crate) fn judge(
         match block_leaf(bytes, count).filter(|_| (count as usize) < most) {
             Some(end) => end,
             None => {
-                sink.find(block.about(&DIR_BLOCK_BAD).found(count).note("hash entries"));
+                sink.find(
+                    block
+                        .about(&DIR_BLOCK_BAD)
+                        .found(count)
+                        .note("hash entries"),
+                );
                 bytes.len() - 8
             }
         }
@@ -99,7 +111,9 @@ fn walk(rules: &Rules, block: &Block<'_>, end: usize, sink: &mut impl Sink) -> b
                     sink.find(block.about(&DIR_FREE_ADJACENT).offset(at));
                 }
                 bad |= free_before;
-                let place = best.iter().position(|(offset, _)| usize::from(*offset) == at);
+                let place = best
+                    .iter()
+                    .position(|(offset, _)| usize::from(*offset) == at);
                 match place {
                     Some(nth) => {
                         bad |= seen[nth] || usize::from(best[nth].1) != length;
@@ -112,6 +126,9 @@ fn walk(rules: &Rules, block: &Block<'_>, end: usize, sink: &mut impl Sink) -> b
             }
             Some(Item::Entry(entry)) => {
                 free_before = false;
+                if entry.name.is_empty() && usize::from(entry.tag) != at {
+                    sink.find(block.about(&DIR_ENT_LEN0).offset(at));
+                }
                 (entry.length, entry.tag)
             }
         };
@@ -279,17 +296,15 @@ fn hashes(rules: &Rules, block: &Block<'_>, end: usize, names: u64, sink: &mut i
 }
 
 /// Two entries with the same hash: whether their names are the same.
-fn alike(
-    rules: &Rules,
-    block: &Block<'_>,
-    end: usize,
-    one: u32,
-    other: u32,
-    sink: &mut impl Sink,
-) {
+fn alike(rules: &Rules, block: &Block<'_>, end: usize, one: u32, other: u32, sink: &mut impl Sink) {
     let entry = |address: u32| {
         let at = (u64::from(address) << 3).checked_sub(block.offset << rules.geometry.block_log)?;
-        match item(rules.geometry.ftype, block.bytes, usize::try_from(at).ok()?, end)? {
+        match item(
+            rules.geometry.ftype,
+            block.bytes,
+            usize::try_from(at).ok()?,
+            end,
+        )? {
             Item::Entry(entry) => Some(entry),
             Item::Free { .. } => None,
         }
@@ -310,3 +325,6 @@ fn alike(
         sink.find(name.about(&DIR_ENT_DUP));
     }
 }
+
+#[cfg(test)]
+mod tests;

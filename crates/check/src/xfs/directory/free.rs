@@ -6,7 +6,7 @@ use ondisk::xfs::directory::{FREE, FREE3, FreeHead, NULL_BEST, free_entry, free_
 use super::{Block, block_header, pair};
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{DIR_FREE_CRC, DIR_FREE_HEADER, DIR_FREE_USED};
 
 /// Judges a block of the free index. The sum of the pairs of data block and largest free area; none where it cannot be relied on.
 pub(crate) fn judge(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> Option<u64> {

@@ -8,7 +8,10 @@ use super::{Block, leaf_header, pair};
 use crate::Problem;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    DIR_LEAF1_CRC, DIR_LEAF1_HEADER, DIR_LEAFN_COUNT, DIR_LEAFN_CRC, DIR_LEAFN_MAGIC,
+    DIR_LEAFN_ORDER, DIR_LEAFN_STALE,
+};
 
 /// What a leaf gives to the directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

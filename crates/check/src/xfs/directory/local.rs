@@ -7,7 +7,11 @@ use super::{hash_of, is_name};
 use crate::xfs::inode::core::Subject;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::{Name, Sink};
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    DIR_SF_COUNT, DIR_SF_DUP, DIR_SF_I8COUNT, DIR_SF_INO, DIR_SF_LENGTH, DIR_SF_NAME,
+    DIR_SF_OFFSET_ORDER, DIR_SF_OFFSETS, DIR_SF_PARENT, DIR_SF_PARENT_ROOT, DIR_SF_PARENT_SELF,
+    DIR_SF_SIZE,
+};
 
 /// Bytes of a hash entry, and of the numbers at the end of a directory of one block.
 const HASH_ENTRY: usize = 8;
@@ -17,6 +21,12 @@ pub(crate) fn judge(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) {
     let fork = it.inode.data_fork();
     let directory = Directory::new(rules.geometry.ftype, fork);
     let size = (it.inode.size() as usize).min(fork.len());
+    if directory.i8count() != 0 && has_narrow_numbers(rules, fork, size) {
+        let finding = it.about(&DIR_SF_I8COUNT);
+        let finding = finding.found(u64::from(directory.i8count()));
+        sink.find(finding.expected(0_u64));
+        return;
+    }
     let mut walk = Walk {
         rules,
         it,
@@ -32,9 +42,15 @@ pub(crate) fn judge(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) {
     let (mut at, mut count) = (directory.header(), 0);
     while count < most && at < size {
         let length = directory.name_length(at).unwrap_or(0);
-        let entry = directory.entry(at).filter(|entry| at + entry.length <= size);
+        let entry = directory
+            .entry(at)
+            .filter(|entry| at + entry.length <= size);
         let Some(entry) = entry.filter(|_| length > 0) else {
-            let why = if length == 0 { "no name" } else { "past the end" };
+            let why = if length == 0 {
+                "no name"
+            } else {
+                "past the end"
+            };
             sink.find(it.about(&DIR_SF_LENGTH).offset(at).note(why));
             break;
         };
@@ -63,6 +79,29 @@ pub(crate) fn judge(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) {
         sink.find(it.about(&DIR_SF_OFFSETS).found(end as u64));
     }
     parent(rules, it, directory.parent(), sink);
+}
+
+/// Whether entries with inode numbers of 4 bytes fill a directory whose count of wide numbers is not 0, and those of 8 bytes do not.
+fn has_narrow_numbers(rules: &Rules, fork: &[u8], size: usize) -> bool {
+    let fills = |list: &Directory<'_>| {
+        let mut at = list.header();
+        for _ in 0..list.count() {
+            let Some(entry) = list.entry(at) else {
+                return false;
+            };
+            at += entry.length;
+        }
+        at == size
+    };
+    let ftype = rules.geometry.ftype;
+    if fills(&Directory::new(ftype, fork)) {
+        return false;
+    }
+    let mut narrow = fork.to_vec();
+    if let Some(count) = narrow.get_mut(1) {
+        *count = 0;
+    }
+    fills(&Directory::new(ftype, &narrow))
 }
 
 /// The place of the first entry after `.` and `..` in a block.
@@ -107,10 +146,14 @@ impl<'a> Walk<'a> {
         if usize::from(entry.offset) < self.offset {
             self.out_of_order = true;
         }
-        self.offset = usize::from(entry.offset) + entry_size(rules.geometry.ftype, entry.name.len());
+        self.offset =
+            usize::from(entry.offset) + entry_size(rules.geometry.ftype, entry.name.len());
         let hash = hash_of(rules, entry.name);
         let before = self.hashes.iter().zip(&self.names);
-        if before.into_iter().any(|(other, before)| *other == hash && *before == entry.name) {
+        if before
+            .into_iter()
+            .any(|(other, before)| *other == hash && *before == entry.name)
+        {
             sink.find(name.about(&DIR_SF_DUP));
             return;
         }
@@ -143,5 +186,70 @@ fn parent(rules: &Rules, it: &Subject<'_>, parent: u64, sink: &mut impl Sink) {
         sink.find(about(&DIR_SF_PARENT_ROOT).expected(it.ino));
     } else if it.ino != rules.root && parent == it.ino {
         sink.find(about(&DIR_SF_PARENT_SELF));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ondisk::xfs::dinode::Inode;
+
+    use super::*;
+    use crate::xfs::fixture::rules;
+    use crate::xfs::sink::tests::Lists;
+
+    const INO: u64 = 200;
+
+    fn codes(bytes: &[u8], size: u64) -> (Vec<&'static str>, Lists) {
+        let rules = rules();
+        let mut inode = vec![0; 512];
+        inode[4] = 3;
+        inode[56..64].copy_from_slice(&size.to_be_bytes());
+        inode[176..176 + bytes.len()].copy_from_slice(bytes);
+        let subject = Subject {
+            ino: INO,
+            inode: Inode::new(&rules.geometry, &inode),
+            free: false,
+        };
+        let mut lists = Lists::default();
+        judge(&rules, &subject, &mut lists);
+        (lists.codes.clone(), lists)
+    }
+
+    fn built(entries: &[(&[u8], u16, u8, u64)]) -> Vec<u8> {
+        Directory::write(true, 128, entries)
+    }
+
+    #[test]
+    fn a_sound_directory_gives_its_names() {
+        let bytes = built(&[(b"a", 0x60, 1, 300), (b"bc", 0x70, 2, 301)]);
+        let (codes, lists) = codes(&bytes, bytes.len() as u64);
+        assert!(codes.is_empty(), "{codes:?}");
+        assert_eq!(lists.names, [(INO, 300, 1), (INO, 301, 2)]);
+    }
+
+    #[test]
+    fn each_fault_has_its_code() {
+        let of = |entries: &[(&[u8], u16, u8, u64)]| {
+            let bytes = built(entries);
+            codes(&bytes, bytes.len() as u64).0
+        };
+        assert_eq!(of(&[(b"a", 0x60, 1, INO)]), ["XFS-DIR-SF-INO"]);
+        assert_eq!(of(&[(b"a/", 0x60, 1, 300)]), ["XFS-DIR-SF-NAME"]);
+        assert_eq!(of(&[(b"a", 0x50, 1, 300)]), ["XFS-DIR-SF-OFFSET-ORDER"]);
+        assert_eq!(of(&[(b"a", 0xff0, 1, 300)]), ["XFS-DIR-SF-OFFSETS"]);
+        let twice: [(&[u8], u16, u8, u64); 2] = [(b"a", 0x60, 1, 300), (b"a", 0x70, 1, 301)];
+        assert_eq!(of(&twice), ["XFS-DIR-SF-DUP"]);
+        let bytes = built(&[(b"a", 0x60, 1, 300)]);
+        assert_eq!(codes(&bytes, bytes.len() as u64 + 1).0, ["XFS-DIR-SF-SIZE"]);
+        let mut more = bytes.clone();
+        more[0] = 2;
+        assert_eq!(codes(&more, bytes.len() as u64).0, ["XFS-DIR-SF-COUNT"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 336), size in 0_u64..400) {
+            codes(&bytes, size);
+        }
     }
 }

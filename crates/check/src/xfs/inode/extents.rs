@@ -8,7 +8,10 @@ use super::core::Subject;
 use crate::frame::finding::Finding;
 use crate::xfs::rules::{Fork, Rules};
 use crate::xfs::sink::{Claim, Sink};
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    EXT_CROSS, EXT_END, EXT_MERGE, EXT_OFFSET, EXT_ORDER, EXT_START, EXT_UNWRITTEN_ATTR,
+    EXT_UNWRITTEN_TYPE, EXT_ZERO, RTEXT_END, RTEXT_START, RTEXT_USED,
+};
 
 /// What a fork maps.
 #[derive(Debug, Default)]
@@ -38,7 +41,9 @@ impl Mapping {
 
     /// The block of the filesystem at a block of the file.
     pub(crate) fn block(&self, offset: u64) -> Option<u64> {
-        let after = self.extents.partition_point(|extent| extent.offset <= offset);
+        let after = self
+            .extents
+            .partition_point(|extent| extent.offset <= offset);
         let extent = self.extents[..after].last()?;
         (offset < extent.end()).then(|| extent.block + (offset - extent.offset))
     }
@@ -204,6 +209,9 @@ mod tests {
         assert!(continues(&extent(0, 10, 5), &extent(5, 15, 1)));
         assert!(!continues(&extent(0, 10, 5), &extent(6, 15, 1)));
         assert!(!continues(&extent(0, 10, 5), &extent(5, 16, 1)));
-        assert!(!continues(&extent(0, 10, MOST_BLOCKS), &extent(MOST_BLOCKS, 10 + MOST_BLOCKS, 1)));
+        assert!(!continues(
+            &extent(0, 10, MOST_BLOCKS),
+            &extent(MOST_BLOCKS, 10 + MOST_BLOCKS, 1)
+        ));
     }
 }

@@ -8,7 +8,10 @@ use super::core::Subject;
 use crate::frame::finding::Finding;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    LINK_BLOCK, LINK_CRC, LINK_EMPTY, LINK_EXTENT_COUNT, LINK_EXTENT_OFFSET, LINK_EXTENTS,
+    LINK_FORMAT_SIZE, LINK_HEADER, LINK_LONG, LINK_NUL,
+};
 
 /// The smallest block of a filesystem with checksums holds this much of a target: no target has more extents than that gives.
 const LEAST_PAYLOAD: u64 = 512 - RemoteHead::SIZE as u64;
@@ -19,6 +22,10 @@ pub(crate) fn sizes(it: &Subject<'_>, sink: &mut impl Sink) -> bool {
     let fork = inode.data_fork();
     let local = inode.format() == Format::Local as u8;
     let fits = inode.size() <= fork.len() as u64;
+    if inode.size() >= MOST_TARGET {
+        sink.find(it.about(&LINK_LONG).found(inode.size()));
+        return false;
+    }
     if fits != local {
         let finding = it.about(&LINK_FORMAT_SIZE).found(inode.size());
         sink.find(finding.note(format!("format {}", inode.format())));
@@ -48,13 +55,9 @@ pub(crate) fn sizes(it: &Subject<'_>, sink: &mut impl Sink) -> bool {
     true
 }
 
-/// Length and characters of a target in the inode. False where xfs_repair would clear the inode.
+/// The characters of a target in the inode. False where xfs_repair would clear the inode.
 pub(crate) fn judge(it: &Subject<'_>, sink: &mut impl Sink) -> bool {
     let size = it.inode.size();
-    if size >= MOST_TARGET {
-        sink.find(it.about(&LINK_LONG).found(size));
-        return false;
-    }
     if size == 0 {
         sink.find(it.about(&LINK_EMPTY));
         return false;

@@ -4,8 +4,8 @@
 //! met before. Blocks come from a [`Blocks`], which may read the children of a node together.
 
 use ondisk::bytes::{be16, be32, be64};
-use ondisk::xfs::dinode::{flag2, mode};
 use ondisk::xfs::btree::{self, ForkRoot, LongBlock};
+use ondisk::xfs::dinode::{flag2, mode};
 use ondisk::xfs::geometry::NULL_FSBLOCK;
 use ondisk::xfs::{checksum, extent};
 
@@ -14,7 +14,11 @@ use super::extents::{self, Mapping};
 use crate::frame::finding::Finding;
 use crate::xfs::rules::{Fork, Rules};
 use crate::xfs::sink::{Claim, Sink};
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    BMBT_BLKNO, BMBT_CRC, BMBT_FEW, BMBT_KEY, BMBT_LAST_SIBLING, BMBT_LEFT, BMBT_LEVEL, BMBT_MAGIC,
+    BMBT_NRECS, BMBT_ORDER, BMBT_OWNER, BMBT_POINTER, BMBT_RIGHT, BMBT_ROOT_KEY, BMBT_ROOT_LEVEL,
+    BMBT_ROOT_NRECS, BMBT_ROOT_ORDER, BMBT_ROOT_POINTER, BMBT_ROOT_SIZE, BMBT_UUID,
+};
 
 /// Reads blocks of the filesystem.
 pub(crate) trait Blocks {
@@ -261,11 +265,19 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
         };
         let before = self.levels[0].last;
         if before.is_some_and(|before| first.offset <= before) {
-            self.sink.find(self.about(&BMBT_ORDER, block).found(first.offset));
+            self.sink
+                .find(self.about(&BMBT_ORDER, block).found(first.offset));
             return false;
         }
         let extents = extent::list(records, count);
-        if !extents::list(self.rules, self.it, self.fork, extents, self.mapping, self.sink) {
+        if !extents::list(
+            self.rules,
+            self.it,
+            self.fork,
+            extents,
+            self.mapping,
+            self.sink,
+        ) {
             return false;
         }
         self.levels[0].first = first.offset;
@@ -275,17 +287,23 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
 
     fn node(&mut self, block: u64, bytes: &[u8], level: u16, count: usize) -> bool {
         let geometry = &self.rules.geometry;
-        let children: Vec<u64> = (0..count).map(|nth| btree::fork_pointer(geometry, bytes, nth)).collect();
+        let children: Vec<u64> = (0..count)
+            .map(|nth| btree::fork_pointer(geometry, bytes, nth))
+            .collect();
         let below = usize::from(level) - 1;
         for (nth, child) in children.iter().enumerate() {
             if !self.rules.geometry.is_block(*child) {
-                self.sink.find(self.about(&BMBT_POINTER, block).found(*child));
+                self.sink
+                    .find(self.about(&BMBT_POINTER, block).found(*child));
                 return false;
             }
             if !self.block(*child, &children[nth + 1..], level - 1, false) {
                 return false;
             }
-            let (key, first) = (btree::fork_key(&self.rules.geometry, bytes, nth), self.levels[below].first);
+            let (key, first) = (
+                btree::fork_key(&self.rules.geometry, bytes, nth),
+                self.levels[below].first,
+            );
             if key != first {
                 let finding = self.about(&BMBT_KEY, block).found(key);
                 self.sink.find(finding.expected(first));

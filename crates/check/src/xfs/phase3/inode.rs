@@ -1,8 +1,9 @@
 //! One inode of a sweep: judged, and what it names queued.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
-use ondisk::xfs::dinode::{Format, Inode, flag, mode};
+use ondisk::xfs::dinode::{Format, Inode, flag, flag2, mode};
 use ondisk::xfs::directory::file_type;
 use ondisk::xfs::shortform;
 
@@ -19,7 +20,10 @@ use crate::xfs::types::kind;
 use crate::xfs::volume::Volume;
 use crate::xfs::worker::Worker;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    ATTR_ROOT_HOLE, DIR_BEYOND, DIR_BLOCK_MISSING, DIR_SHAPE, DIR_SIZE_BLOCKS, FILE_SIZE_EXTENT,
+    INODE_CLEAR_RBM, INODE_CLEAR_RSUM, LINK_HOLE, REFLINK_USELESS,
+};
 
 /// Blocks that a thread queues before it shares them.
 const SHARED_AT: usize = 4096;
@@ -34,6 +38,8 @@ pub(super) struct Judge<'a, 'v> {
     deferred: Vec<u64>,
     /// Which kinds of quota were counted.
     quotas: [bool; 3],
+    /// Inodes with one link: rank of the first of a word, and a bit for each.
+    ones: (u64, u64),
 }
 
 impl<'a, 'v> Judge<'a, 'v> {
@@ -45,6 +51,7 @@ impl<'a, 'v> Judge<'a, 'v> {
             counts: FileCounts::default(),
             deferred: Vec::new(),
             quotas: counted(volume.sb.sb_qflags.get()),
+            ones: (0, 0),
         }
     }
 
@@ -70,6 +77,7 @@ impl<'a, 'v> Judge<'a, 'v> {
     /// Judges an inode. Without a reader of blocks, one whose fork is a btree is put off.
     pub(super) fn inode(&mut self, rank: u64, it: &Subject<'_>, reader: Option<&mut Reader<'_>>) {
         let rules = self.worker.rules;
+        self.worker.shares = false;
         match judge(rules, it, &mut self.forks, reader, &mut self.worker) {
             Outcome::Deferred => self.deferred.push(rank),
             Outcome::Free => self.settle(rank, kind::FREE),
@@ -115,7 +123,10 @@ impl<'a, 'v> Judge<'a, 'v> {
             mode::REGULAR if rules.is_quota(it.ino) => {
                 queue(&mut self.worker.named, Use::Quota, rank, &self.forks.data);
             }
-            mode::REGULAR => self.end_of_file(it),
+            mode::REGULAR => {
+                self.end_of_file(it);
+                self.useless_flag(it);
+            }
             _ => {}
         }
         if attributes && inode.aformat() != Format::Local as u8 {
@@ -132,7 +143,10 @@ impl<'a, 'v> Judge<'a, 'v> {
         let counts = &mut self.counts;
         let several = self.forks.data.count > 1;
         let (count, fragmented) = match inode.file_type() {
-            mode::DIRECTORY => (&mut counts.directories, Some(&mut counts.fragmented_directories)),
+            mode::DIRECTORY => (
+                &mut counts.directories,
+                Some(&mut counts.fragmented_directories),
+            ),
             mode::REGULAR => (&mut counts.regular, Some(&mut counts.fragmented_files)),
             mode::SYMLINK => (&mut counts.symlinks, None),
             mode::CHAR => (&mut counts.char_devices, None),
@@ -152,14 +166,31 @@ impl<'a, 'v> Judge<'a, 'v> {
     /// Links as the inode has them. Of directories the table of directories has them; here they have the one name that leads to them.
     fn links(&mut self, rank: u64, it: &Subject<'_>) {
         let rules = self.worker.rules;
-        let links = &self.worker.state.links;
-        if it.inode.file_type() == mode::DIRECTORY {
-            links.set(rank, u32::from(it.ino != rules.root));
-            return;
+        let links = match it.inode.file_type() {
+            mode::DIRECTORY => u32::from(it.ino != rules.root),
+            _ => it.inode.nlink(),
+        };
+        if links == 1 {
+            // Nearly all have one link: they are shared by the word.
+            let first = rank - rank % 64;
+            if self.ones.0 != first {
+                self.share_ones();
+                self.ones.0 = first;
+            }
+            self.ones.1 |= 1 << (rank % 64);
+        } else {
+            self.worker.state.links.set(rank, links);
         }
-        links.set(rank, it.inode.nlink());
         if rules.is_internal(it.ino) {
             self.worker.count(rank);
+        }
+    }
+
+    /// Shares the inodes with one link.
+    fn share_ones(&mut self) {
+        let (first, bits) = std::mem::take(&mut self.ones);
+        if bits != 0 {
+            self.worker.state.links.set_ones(first, bits);
         }
     }
 
@@ -202,6 +233,15 @@ impl<'a, 'v> Judge<'a, 'v> {
         }
     }
 
+    /// The flag of shared blocks on a file that shares none.
+    fn useless_flag(&mut self, it: &Subject<'_>) {
+        let flagged = it.inode.flags2() & flag2::REFLINK != 0;
+        let known = !self.worker.state.suspect.counts.load(Relaxed);
+        if flagged && known && !self.worker.shares {
+            self.worker.own(it.about(&REFLINK_USELESS));
+        }
+    }
+
     /// Queues the blocks of a directory. False where no form fits what it maps: `xfs_repair` would clear it.
     fn directory(&mut self, rank: u64, it: &Subject<'_>) -> bool {
         let rules = self.worker.rules;
@@ -209,7 +249,7 @@ impl<'a, 'v> Judge<'a, 'v> {
         if it.inode.format() == Format::Local as u8 {
             let list = shortform::Directory::new(rules.geometry.ftype, it.inode.data_fork());
             let directory = Directory::new(rank, links, Form::Local, 0);
-            directory.parent.store(list.parent(), std::sync::atomic::Ordering::Relaxed);
+            directory.parent.store(list.parent(), Relaxed);
             directory.note(seen::DOT | seen::DOTDOT);
             self.worker.gathered.directories.push(directory);
             return true;
@@ -219,12 +259,20 @@ impl<'a, 'v> Judge<'a, 'v> {
         let form = if end == unit {
             Form::Block
         } else if end >= rules.leaf + unit {
-            if end > rules.leaf + unit { Form::Node } else { Form::Leaf }
+            if end > rules.leaf + unit {
+                Form::Node
+            } else {
+                Form::Leaf
+            }
         } else {
             self.worker.find(it.about(&DIR_SHAPE).found(end));
             return false;
         };
-        let data_end = mapping.extents.iter().rev().find(|extent| extent.offset < rules.leaf);
+        let data_end = mapping
+            .extents
+            .iter()
+            .rev()
+            .find(|extent| extent.offset < rules.leaf);
         let data_end = data_end.map_or(0, |extent| extent.end().min(rules.leaf));
         if data_end << rules.geometry.block_log != it.inode.size() {
             let finding = it.about(&DIR_SIZE_BLOCKS).found(it.inode.size());
@@ -311,6 +359,7 @@ impl<'a, 'v> Judge<'a, 'v> {
     /// Shares everything, and gives the findings.
     pub(super) fn finish(mut self, deferred: &Mutex<Vec<u64>>) -> Log {
         self.hand_over(deferred);
+        self.share_ones();
         if !self.worker.claims_only {
             self.worker.state.files.add(&self.counts);
         }

@@ -7,14 +7,17 @@ use ondisk::xfs::dinode::Inode;
 
 use super::inode::Judge;
 use crate::frame::failure::Failure;
+use crate::frame::finding::Finding;
 use crate::frame::prefetch::Prefetch;
 use crate::xfs::inode::core::Subject;
 use crate::xfs::inode::tree::Blocks;
 use crate::xfs::rules::Rules;
+use crate::xfs::sink::Sink;
 use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
 use crate::xfs::worker::Worker;
 use crate::xfs::xfs_repair::log::Log;
+use crate::xfs::xfs_repair::problems::CHUNK_READ;
 
 /// Blocks of trees, with those that follow on their level.
 pub(super) struct Reader<'a> {
@@ -78,9 +81,14 @@ pub(super) fn run(
             one(volume, state, &mut judge, &mut reader, *rank);
         }
         let log = judge.finish(&none);
-        logs.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(log);
+        logs.lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .push(log);
     });
-    for one in logs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+    for one in logs
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    {
         log.merge(one);
     }
     volume.guard.hold()?;
@@ -100,7 +108,9 @@ fn one(
     let geo = &volume.geo;
     let ino = state.chunks.ino(rank);
     let mut bytes = vec![0; geo.inode_size as usize];
-    if volume.source.read_at(&mut bytes, geo.ino_offset(ino)).is_err() {
+    if let Err(error) = volume.source.read_at(&mut bytes, geo.ino_offset(ino)) {
+        let finding = Finding::new(&CHUNK_READ).inode(ino);
+        judge.worker.find(finding.note(error.to_string()));
         return;
     }
     let subject = Subject {

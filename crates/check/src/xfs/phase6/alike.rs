@@ -8,7 +8,7 @@ use crate::xfs::rules::Rules;
 use crate::xfs::sink::{Name, Sink};
 use crate::xfs::volume::Volume;
 use crate::xfs::worker::Worker;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{DIR_ENT_DUP, DIR_HASH_TABLE};
 
 /// Compares the names at the addresses of each pair, with the rank of the directory.
 pub(super) fn run(
@@ -50,7 +50,13 @@ fn pair(
     let entry = |place: &(Vec<u8>, u64, usize)| {
         let (bytes, offset, at) = place;
         match item(rules.geometry.ftype, bytes, *at, bytes.len())? {
-            Item::Entry(entry) => Some((entry.name.to_vec(), entry.inumber, entry.ftype, *offset, *at)),
+            Item::Entry(entry) => Some((
+                entry.name.to_vec(),
+                entry.inumber,
+                entry.ftype,
+                *offset,
+                *at,
+            )),
             Item::Free { .. } => None,
         }
     };

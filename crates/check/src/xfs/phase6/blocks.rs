@@ -17,7 +17,11 @@ use crate::xfs::sink::Sink;
 use crate::xfs::types::kind;
 use crate::xfs::worker::Worker;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    ATTR_LEAF_READ, ATTR_ROOT_MAGIC, ATTR_ROOT_READ, DA_BAD, DIR_DATA_READ, DIR_DOT_MANY,
+    DIR_DOTDOT_MANY, DIR_ENT_FREE, DIR_ENT_UNLISTED, DIR_FREE_READ, DIR_FTYPE, DIR_LEAF1_READ,
+    DIR_LEAFN_READ, LINK_READ, QUOTA_READ,
+};
 
 /// A block of a value in an attribute fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +104,11 @@ impl<'a> Blocks<'a> {
             Use::Directory if offset < rules.leaf => &DIR_DATA_READ,
             Use::Directory if offset < rules.free => {
                 let form = self.directory_of(rank).map(|directory| directory.form);
-                if form == Some(Form::Leaf) { &DIR_LEAF1_READ } else { &DIR_LEAFN_READ }
+                if form == Some(Form::Leaf) {
+                    &DIR_LEAF1_READ
+                } else {
+                    &DIR_LEAFN_READ
+                }
             }
             Use::Directory => &DIR_FREE_READ,
             Use::Attribute if offset == 0 => &ATTR_ROOT_READ,
@@ -120,7 +128,10 @@ impl<'a> Blocks<'a> {
     fn directory_of(&mut self, rank: u64) -> Option<&'a Directory> {
         let state = self.worker.state;
         let list = state.directories.list();
-        if list.get(self.last).is_none_or(|directory| directory.rank != rank) {
+        if list
+            .get(self.last)
+            .is_none_or(|directory| directory.rank != rank)
+        {
             self.last = state.directories.place(rank)?;
         }
         list.get(self.last)
@@ -171,7 +182,9 @@ impl<'a> Blocks<'a> {
         if !whole {
             directory.names.fetch_add(found.names, Relaxed);
             let number = rules.db(block.offset) as u32;
-            directory.bests.fetch_add(directory::pair(number, found.best.into()), Relaxed);
+            directory
+                .bests
+                .fetch_add(directory::pair(number, found.best.into()), Relaxed);
         }
         if found.dot && directory.note(seen::DOT) {
             self.worker.find(block.about(&DIR_DOT_MANY));
@@ -193,7 +206,10 @@ impl<'a> Blocks<'a> {
             return;
         }
         let about = |problem: &'static Problem| {
-            Finding::new(problem).inode(parent).directory(block.ino).name(b"..")
+            Finding::new(problem)
+                .inode(parent)
+                .directory(block.ino)
+                .name(b"..")
         };
         let Some(rank) = self.worker.rank(parent) else {
             self.worker.find(about(&DIR_ENT_UNLISTED));
@@ -203,7 +219,8 @@ impl<'a> Blocks<'a> {
             kind::FREE | kind::CLEARED => self.worker.find(about(&DIR_ENT_FREE)),
             kind::UNKNOWN | ondisk::xfs::directory::file_type::DIRECTORY => {}
             other if rules.geometry.ftype => {
-                self.worker.find(about(&DIR_FTYPE).expected(u64::from(other)));
+                self.worker
+                    .find(about(&DIR_FTYPE).expected(u64::from(other)));
             }
             _ => {}
         }
@@ -300,12 +317,24 @@ impl<'a> Blocks<'a> {
     fn quota(&mut self, rank: u64, offset: u64, fsblock: u64, bytes: &[u8]) {
         let rules = self.worker.rules;
         let ino = self.worker.state.chunks.ino(rank);
-        for (kind, _) in rules.quota.iter().enumerate().filter(|(_, quota)| **quota == ino) {
+        for (kind, _) in rules
+            .quota
+            .iter()
+            .enumerate()
+            .filter(|(_, quota)| **quota == ino)
+        {
             let records = &mut self.gathered.records;
             let place = (offset, fsblock);
-            quota::block(rules, kind as u8, place, bytes, &mut self.worker, |record| {
-                records.push(record);
-            });
+            quota::block(
+                rules,
+                kind as u8,
+                place,
+                bytes,
+                &mut self.worker,
+                |record| {
+                    records.push(record);
+                },
+            );
         }
     }
 }

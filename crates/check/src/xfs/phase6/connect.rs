@@ -11,7 +11,9 @@ use crate::xfs::directories::Directory;
 use crate::xfs::rules::Rules;
 use crate::xfs::state::State;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    CONN_DOTDOT, CONN_NO_DOTDOT, CONN_ORPHAN_DIR, CONN_TWICE, DIR_LOOP,
+};
 
 /// Compares names and `..`, counts subdirectories, and looks for rings.
 pub(super) fn run(state: &State, rules: &Rules, log: &mut Log) {
@@ -28,7 +30,10 @@ pub(super) fn run(state: &State, rules: &Rules, log: &mut Log) {
         parents[at] = place(state, rules, directory, &rest[..to], log);
         rest = &rest[to..];
     }
-    let root = state.chunks.rank(rules.root).and_then(|rank| state.directories.place(rank));
+    let root = state
+        .chunks
+        .rank(rules.root)
+        .and_then(|rank| state.directories.place(rank));
     rings(state, parents, root, log);
 }
 
@@ -45,10 +50,16 @@ fn place(
     }
     let ino = state.chunks.ino(directory.rank);
     let about = |problem: &'static Problem, from: u64| {
-        Finding::new(problem).inode(ino).directory(state.chunks.ino(from))
+        Finding::new(problem)
+            .inode(ino)
+            .directory(state.chunks.ino(from))
     };
     let dotdot = directory.parent.load(Relaxed);
-    let parent = rules.geometry.is_inode(dotdot).then(|| state.chunks.rank(dotdot)).flatten();
+    let parent = rules
+        .geometry
+        .is_inode(dotdot)
+        .then(|| state.chunks.rank(dotdot))
+        .flatten();
     if ino == rules.root {
         for (_, from) in names {
             log.add(about(&CONN_TWICE, *from).note("the root"));
@@ -73,7 +84,9 @@ fn place(
         return None;
     };
     let above = state.directories.place(found)?;
-    state.directories.list()[above].subdirectories.fetch_add(1, Relaxed);
+    state.directories.list()[above]
+        .subdirectories
+        .fetch_add(1, Relaxed);
     Some(above)
 }
 

@@ -8,7 +8,9 @@ use crate::xfs::directories::{Directory, Form, seen};
 use crate::xfs::rules::Rules;
 use crate::xfs::state::State;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    DIR_FREE_ENTRY, DIR_HASH_TABLE, DIR_LEAF1_TAIL, DIR_NO_DOT, DIR_NO_DOTDOT, DIR_NO_DOTDOT_ROOT,
+};
 
 /// Compares what was gathered of each directory.
 pub(super) fn compare(state: &State, rules: &Rules, log: &mut Log) {
@@ -45,6 +47,10 @@ fn one(state: &State, rules: &Rules, directory: &Directory, log: &mut Log) {
     }
     if !directory.has(seen::DOTDOT) {
         let root = ino == rules.root;
-        log.add(about(if root { &DIR_NO_DOTDOT_ROOT } else { &DIR_NO_DOTDOT }));
+        log.add(about(if root {
+            &DIR_NO_DOTDOT_ROOT
+        } else {
+            &DIR_NO_DOTDOT
+        }));
     }
 }

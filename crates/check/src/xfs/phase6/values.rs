@@ -9,7 +9,9 @@ use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
 use crate::xfs::state::State;
 use crate::xfs::worker::Worker;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    ATTR_LEAF_CRC, ATTR_RMT_BLOCK, ATTR_RMT_HOLE, ATTR_UNREACHED,
+};
 
 /// Compares values, which have the rank of their inode, with the blocks that were found.
 pub(super) fn compare(
@@ -43,7 +45,11 @@ pub(super) fn compare(
             }
         }
         if let Some(offset) = missing {
-            let problem = if value.root { &ATTR_RMT_HOLE } else { &ATTR_LEAF_CRC };
+            let problem = if value.root {
+                &ATTR_RMT_HOLE
+            } else {
+                &ATTR_LEAF_CRC
+            };
             let finding = Finding::new(problem).inode(ino).logical(offset);
             worker.find(finding.note("a block of a value is missing"));
         }

@@ -51,14 +51,18 @@ pub(super) fn run(
         let Some(block) = fragmented.get(nth - items.len()) else {
             return false;
         };
-        let parts: Result<Vec<Vec<u8>>, _> =
-            block.blocks.iter().map(|part| volume.read(*part, 1)).collect();
+        let parts: Result<Vec<Vec<u8>>, _> = block
+            .blocks
+            .iter()
+            .map(|part| volume.read(*part, 1))
+            .collect();
         match parts {
             Ok(parts) => {
                 judge.directory(block.rank, block.offset, block.blocks[0], &parts.concat());
             }
             Err(error) => {
-                let named = NamedBlock::new(Use::Directory, block.blocks[0], block.rank, block.offset);
+                let named =
+                    NamedBlock::new(Use::Directory, block.blocks[0], block.rank, block.offset);
                 if let Some(item) = named {
                     judge.unreadable(item, &error.to_string());
                 }
@@ -75,7 +79,10 @@ pub(super) fn run(
             }
         }
         let result = judge.finish();
-        results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+        results
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(result);
     });
     for (found, mut more) in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
         log.merge(found);

@@ -7,7 +7,10 @@ use crate::xfs::state::State;
 use crate::xfs::types::kind;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::*;
+use crate::xfs::xfs_repair::problems::{
+    QUOTA_BCOUNT, QUOTA_BIGTIME, QUOTA_ICOUNT, QUOTA_LOST_G, QUOTA_LOST_P, QUOTA_LOST_U,
+    QUOTA_MISSING, QUOTA_NONE, QUOTA_RTBCOUNT,
+};
 
 /// Compares the kinds that were counted, where they have a file.
 pub(super) fn run(volume: &Volume<'_>, rules: &Rules, state: &State, log: &mut Log) {
@@ -39,7 +42,10 @@ pub(super) fn run(volume: &Volume<'_>, rules: &Rules, state: &State, log: &mut L
         let found = record.amount;
         let about = |problem| {
             let ino = rules.quota[usize::from(record.kind)];
-            Finding::new(problem).inode(ino).order(record.id.into()).note(format!("id {}", record.id))
+            Finding::new(problem)
+                .inode(ino)
+                .order(record.id.into())
+                .note(format!("id {}", record.id))
         };
         for (problem, found, used) in [
             (&QUOTA_BCOUNT, found.blocks, used.blocks),
@@ -57,7 +63,10 @@ pub(super) fn run(volume: &Volume<'_>, rules: &Rules, state: &State, log: &mut L
     for (nth, judged) in judged.into_iter().enumerate() {
         for (id, amount) in usage.left(nth as u8).filter(|_| judged) {
             let finding = Finding::new(&QUOTA_MISSING).inode(rules.quota[nth]);
-            let note = format!("id {id}: {} blocks, {} inodes", amount.blocks, amount.inodes);
+            let note = format!(
+                "id {id}: {} blocks, {} inodes",
+                amount.blocks, amount.inodes
+            );
             log.add(finding.note(note));
         }
     }
