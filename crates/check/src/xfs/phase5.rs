@@ -99,7 +99,7 @@ fn compare(
         raise(&RT_SIZE, format!("{} bytes, expected {bytes}", file.size));
         return;
     }
-    let block_size = volume.geo.block_size.into();
+    let block_size = u64::from(volume.geo.block_size);
     for block in 0..bytes / block_size {
         let Some(fsblock) = file.block(block) else {
             raise(&RT_HOLE, format!("block {block}"));

@@ -211,7 +211,7 @@ fn alignment(sb: &Superblock) -> Result<(), Fault> {
     }
     let align = sb.sb_inoalignmt.get();
     let cluster = 8192_u32 >> sb.sb_blocklog;
-    let scaled = cluster * (u32::from(sb.sb_inodesize.get()) / 256);
+    let scaled = (8192 * (u32::from(sb.sb_inodesize.get()) / 256)) >> sb.sb_blocklog;
     let chunk = (64 * u32::from(sb.sb_inodesize.get())) >> sb.sb_blocklog;
     let sparse = sb.has_incompat(feature::SPINODES);
     let sound = if sparse {
