@@ -169,11 +169,7 @@ fn attr_fork<B: Blocks>(
         Some(Format::Local) => local_attributes(rules, it, sink),
         Some(Format::Extents) => {
             let count = u64::from(inode.anextents());
-            let sound = extents_in_inode(rules, it, Fork::Attr, count, mapping, sink);
-            if sound && count == 0 {
-                sink.own(it.about(&BMBT_EMPTY_FORK));
-            }
-            sound
+            extents_in_inode(rules, it, Fork::Attr, count, mapping, sink)
         }
         Some(Format::Btree) => blocks.is_some_and(|blocks| {
             tree::walk(rules, it, Fork::Attr, inode.attr_fork(), mapping, blocks, sink)
