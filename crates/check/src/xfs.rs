@@ -26,12 +26,12 @@ mod claims;
 mod directories;
 mod directory;
 mod fingerprint;
-mod metadump;
 #[cfg(test)]
 mod fixture;
 mod hash_tree;
 mod inode;
 mod lookup;
+mod metadump;
 mod named;
 mod phase1;
 mod phase2;

@@ -38,7 +38,9 @@ pub fn check(
     }
     match metadump::open(source) {
         Ok(device) => {
-            observer.message("a file of xfs_metadump: contents of files are not in it, and names may be changed");
+            observer.message(
+                "a file of xfs_metadump: contents of files are not in it, and names may be changed",
+            );
             check_device(&device, options, observer)
         }
         Err(why) => {
@@ -103,7 +105,11 @@ fn phases<'a, S: BlockSource>(
     let opened = meter.run(
         &PASSES[0],
         || Ok(phase1::open(source, options, observer, &mut log)),
-        |opened| opened.as_ref().map_or(0, |volume| volume.geo.ag_count.into()),
+        |opened| {
+            opened
+                .as_ref()
+                .map_or(0, |volume| volume.geo.ag_count.into())
+        },
     )?;
     let Some(volume) = &opened else {
         let (findings, run) = log.finish();
@@ -155,7 +161,9 @@ fn step<S: BlockSource>(
     number: usize,
     run: impl FnOnce() -> Result<u64, Failure>,
 ) -> Result<(), Failure> {
-    meter.run(&PASSES[number], run, |objects| *objects).map(|_| ())
+    meter
+        .run(&PASSES[number], run, |objects| *objects)
+        .map(|_| ())
 }
 
 fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {

@@ -173,7 +173,14 @@ impl Trees<'_> {
         Ok(nodes)
     }
 
-    fn piece(&self, tree: Tree, level: u32, visits: &[Visit], worker: &mut Worker, piece: &Piece<'_>) {
+    fn piece(
+        &self,
+        tree: Tree,
+        level: u32,
+        visits: &[Visit],
+        worker: &mut Worker,
+        piece: &Piece<'_>,
+    ) {
         let at = piece.tag as u32;
         let Some(visit) = visits.get(at as usize) else {
             return;

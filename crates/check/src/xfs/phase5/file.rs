@@ -28,7 +28,9 @@ pub(super) struct File {
 impl File {
     /// The block number of a block of the file; none in a hole.
     pub(super) fn block(&self, block: u64) -> Option<u64> {
-        let at = self.extents.partition_point(|extent| extent.offset <= block);
+        let at = self
+            .extents
+            .partition_point(|extent| extent.offset <= block);
         let extent = self.extents.get(at.checked_sub(1)?)?;
         let within = block - extent.offset;
         (within < extent.count).then(|| extent.block + within)
