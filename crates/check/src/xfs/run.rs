@@ -16,7 +16,7 @@ use super::{metadump, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::log::Findings;
-use crate::frame::memory::{Estimate, allowed, program_and_findings};
+use crate::frame::memory::{Estimate, allowed, fit};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
@@ -102,7 +102,7 @@ fn phases<'a, S: BlockSource>(
     meter: &mut Meter<'a, S>,
 ) -> Result<Outcome, Failure> {
     let mut log = Log::new(options.keep);
-    let opened = meter.run(
+    let mut opened = meter.run(
         &PASSES[0],
         || Ok(phase1::open(source, options, observer, &mut log)),
         |opened| {
@@ -111,7 +111,7 @@ fn phases<'a, S: BlockSource>(
                 .map_or(0, |volume| volume.geo.ag_count.into())
         },
     )?;
-    let Some(volume) = &opened else {
+    let Some(volume) = &mut opened else {
         let (findings, run) = log.finish();
         return Ok(Outcome {
             findings,
@@ -119,13 +119,21 @@ fn phases<'a, S: BlockSource>(
             ..Outcome::default()
         });
     };
+    let forecast = fit(volume)?;
+    fits(volume, forecast.total())?;
+    observer.message(&format!(
+        "memory: at most {} MiB",
+        forecast.total().div_ceil(1 << 20)
+    ));
+    let volume = &*volume;
     let log = &mut log;
     let mut state = meter.run(
         &PASSES[1],
         || phase2::run(volume, log),
         |_| volume.geo.ag_count.into(),
     )?;
-    let estimate = estimate(volume, &state);
+    // Chunks that the superblock does not count are memory all the same.
+    let estimate = volume.forecast(state.chunks.ranks());
     fits(volume, estimate.total())?;
     step(meter, 2, || phase3::run(volume, &state, log))?;
     step(meter, 3, || phase4::run(volume, &mut state, log))?;
@@ -172,23 +180,6 @@ fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
         return Err(Failure::Memory { needs, limit });
     }
     Ok(())
-}
-
-/// The chunk table, a byte and some bits for each inode, 40 bytes for each 2^16 blocks, and the requests in flight.
-fn estimate(volume: &Volume<'_>, state: &State) -> Estimate {
-    let sweeper = volume.sweeper();
-    let ranks = state.chunks.ranks();
-    Estimate {
-        parts: vec![
-            ("program", program_and_findings(&volume.options)),
-            ("inodes", state.chunks.bytes() + ranks + ranks / 2),
-            ("blocks", volume.geo.blocks.div_ceil(1 << 16) * 48),
-            (
-                "buffers",
-                sweeper.sweep.memory(volume.source.geometry()) as u64,
-            ),
-        ],
-    }
 }
 
 fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
