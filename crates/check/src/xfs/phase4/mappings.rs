@@ -231,7 +231,10 @@ impl Compare<'_> {
                 .is_free(volume, state, self.ag, part.start, part.length);
             return if free { &RMAP_EXTRA } else { &BLOCK_UNKNOWN };
         };
+        let btree = |owner: u64| matches!(owner, owner::AG | owner::INOBT);
         match other.mapped.owner {
+            // xfs_repair does not tell the two apart.
+            one if btree(one) && btree(part.mapped.owner) => &RMAP_EXTRA,
             owner::FS | owner::LOG => &RMAP_X_STATIC,
             owner::AG | owner::INOBT => &RMAP_X_AGMETA,
             owner::INODES => &RMAP_X_INODES,
