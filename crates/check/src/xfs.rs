@@ -34,6 +34,7 @@ mod lookup;
 mod memory;
 mod metadump;
 mod named;
+mod paths;
 mod phase1;
 mod phase2;
 mod phase3;

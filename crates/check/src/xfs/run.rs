@@ -12,7 +12,7 @@ use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::PHASE67_SKIPPED;
 use super::xfs_repair::{self, PASSES, REFERENCE, Run};
-use super::{metadump, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
+use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::log::Findings;
@@ -152,7 +152,8 @@ fn phases<'a, S: BlockSource>(
         log.add(Finding::new(&PHASE67_SKIPPED));
         log.skip_names();
     }
-    let (findings, run) = std::mem::replace(log, Log::new(0)).finish();
+    let (mut findings, run) = std::mem::replace(log, Log::new(0)).finish();
+    paths::fill(volume, &state, &mut findings);
     Ok(Outcome {
         findings,
         run,
