@@ -144,7 +144,7 @@ fn phases<'a, S: BlockSource>(
     step(meter, 6, || phase7::run(volume, &state, log))?;
     if volume.geo.v5 {
         step(meter, 7, || {
-            phase2::log::behind(state.position, state.lsn.get(), log);
+            phase2::log::compare(state.position, state.lsn.get(), log);
             Ok(1)
         })?;
     }

@@ -63,7 +63,7 @@ pub(crate) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
 }
 
 /// Whether metadata is newer than the log.
-pub(crate) fn behind(position: Option<Position>, largest: u64, log: &mut Log) {
+pub(crate) fn compare(position: Option<Position>, largest: u64, log: &mut Log) {
     let position = position.unwrap_or_default();
     let largest = largest.max(position.last);
     let current = u64::from(position.cycle) << 32 | u64::from(position.head);

@@ -115,7 +115,7 @@ impl Trees<'_> {
         roots
     }
 
-    /// Takes the block of a tree; whether it was nobody's.
+    /// Takes the block of a tree; whether it was free to take.
     fn take(&self, tree: Tree, visit: &Visit, log: &mut Log) -> bool {
         let mapped = Mapped {
             owner: Uses::owner(tree),

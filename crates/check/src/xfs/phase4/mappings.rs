@@ -1,7 +1,7 @@
 //! Reverse mappings: windows in which found and stored mappings differ, compared exactly.
 //!
 //! Inodes are read a second time for that, and only mappings in those windows are kept. `xfs_repair` looks for what it found in the btree; it
-//! never looks for what the btree has in what it found. So a surplus record is no fault for it, unless its blocks are nobody's.
+//! never looks for what the btree has in what it found. So a surplus record is no fault for it, unless nothing uses its blocks.
 
 use std::sync::atomic::Ordering::Relaxed;
 
