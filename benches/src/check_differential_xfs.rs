@@ -237,10 +237,11 @@ fn judge(arguments: &Arguments, bases: &[Base], number: u64, image: &Path) -> Re
     let base = &bases[random.below(bases.len())];
     let copied = Command::new("cp")
         .arg("--sparse=always")
-        .args([&base.image, image])
+        .arg(&base.image)
+        .arg(image)
         .status()?;
     ensure!(copied.success(), "cp: {copied}");
-    let commands = if number % TRASH == 0 {
+    let commands = if number.is_multiple_of(TRASH) {
         let kind = TYPES[random.below(TYPES.len())];
         vec![
             "blockget".to_owned(),

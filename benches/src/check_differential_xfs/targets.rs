@@ -102,14 +102,14 @@ fn targets(image: &Path) -> Result<Vec<Target>> {
         ("agi 1", "free_root"),
     ] {
         let root = format!("addr {field}");
-        add(&[header, &root]);
-        add(&[header, &root, "addr ptrs[1]"]);
+        add(&[header, root.as_str()]);
+        add(&[header, root.as_str(), "addr ptrs[1]"]);
     }
     for (ino, forms) in inodes(image)? {
         let inode = format!("inode {ino}");
-        add(&[&inode]);
+        add(&[inode.as_str()]);
         for block in forms {
-            add(&[&inode, block]);
+            add(&[inode.as_str(), block]);
         }
     }
     let mut targets = Vec::new();
