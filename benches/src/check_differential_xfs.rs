@@ -146,7 +146,11 @@ fn bench(arguments: &Arguments) -> Result<bool> {
     }
     let mut printer = Printer::default();
     printer.show(&summary(&outcomes));
-    for outcome in outcomes.iter().filter(|one| one.differs()).take(arguments.list) {
+    for outcome in outcomes
+        .iter()
+        .filter(|one| one.differs())
+        .take(arguments.list)
+    {
         println!(
             "{} {} {}: ours {:?} {:?}; xfs_repair {:?} {:?}",
             outcome.number,
@@ -233,10 +237,11 @@ fn judge(arguments: &Arguments, bases: &[Base], number: u64, image: &Path) -> Re
     let base = &bases[random.below(bases.len())];
     let copied = Command::new("cp")
         .arg("--sparse=always")
-        .args([&base.image, image])
+        .arg(&base.image)
+        .arg(image)
         .status()?;
     ensure!(copied.success(), "cp: {copied}");
-    let commands = if number % TRASH == 0 {
+    let commands = if number.is_multiple_of(TRASH) {
         let kind = TYPES[random.below(TYPES.len())];
         vec![
             "blockget".to_owned(),
@@ -265,7 +270,11 @@ fn judge(arguments: &Arguments, bases: &[Base], number: u64, image: &Path) -> Re
     if let Some(keep) = arguments.keep.as_ref().filter(|_| outcome.differs()) {
         fs::create_dir_all(keep)?;
         let kept = keep.join(format!("{number}.img"));
-        Command::new("cp").arg("--sparse=always").arg(image).arg(kept).status()?;
+        Command::new("cp")
+            .arg("--sparse=always")
+            .arg(image)
+            .arg(kept)
+            .status()?;
     }
     Ok(outcome)
 }

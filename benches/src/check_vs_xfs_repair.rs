@@ -43,7 +43,12 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "")]
     features: String,
     /// What to measure.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "hot,lean,cold")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "hot,lean,cold"
+    )]
     parts: Vec<Part>,
     /// Folder to keep the image in for later runs [default: it is made and removed]
     #[arg(long)]

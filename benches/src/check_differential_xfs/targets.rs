@@ -102,14 +102,14 @@ fn targets(image: &Path) -> Result<Vec<Target>> {
         ("agi 1", "free_root"),
     ] {
         let root = format!("addr {field}");
-        add(&[header, &root]);
-        add(&[header, &root, "addr ptrs[1]"]);
+        add(&[header, root.as_str()]);
+        add(&[header, root.as_str(), "addr ptrs[1]"]);
     }
     for (ino, forms) in inodes(image)? {
         let inode = format!("inode {ino}");
-        add(&[&inode]);
+        add(&[inode.as_str()]);
         for block in forms {
-            add(&[&inode, block]);
+            add(&[inode.as_str(), block]);
         }
     }
     let mut targets = Vec::new();
@@ -144,7 +144,11 @@ fn inodes(image: &Path) -> Result<Vec<(u64, Vec<&'static str>)>> {
             for (index, bytes) in bytes.chunks_exact(geo.inode_size as usize).enumerate() {
                 let inode = Inode::new(&geo, bytes);
                 let is_used = inode.magic() == MAGIC && inode.mode() != 0 && inode.nlink() > 0;
-                let form = (inode.file_type(), inode.format(), inode.aformat() * u8::from(inode.forkoff() > 0));
+                let form = (
+                    inode.file_type(),
+                    inode.format(),
+                    inode.aformat() * u8::from(inode.forkoff() > 0),
+                );
                 let count = found.entry(form).or_default();
                 if !is_used || index >= CHUNK as usize || *count >= INODES {
                     continue;
@@ -152,7 +156,12 @@ fn inodes(image: &Path) -> Result<Vec<(u64, Vec<&'static str>)>> {
                 *count += 1;
                 let mut blocks = Vec::new();
                 if inode.format() == 2 || inode.format() == 3 {
-                    blocks.extend(["dblock 0", "dblock 8388608", "dblock 8388609", "dblock 16777216"]);
+                    blocks.extend([
+                        "dblock 0",
+                        "dblock 8388608",
+                        "dblock 8388609",
+                        "dblock 16777216",
+                    ]);
                 }
                 if inode.format() == 3 {
                     blocks.push("addr u3.bmbt.ptrs[1]");
@@ -165,7 +174,9 @@ fn inodes(image: &Path) -> Result<Vec<(u64, Vec<&'static str>)>> {
             }
         }
     }
-    (!list.is_empty()).then_some(list).context("the base has no inodes")
+    (!list.is_empty())
+        .then_some(list)
+        .context("the base has no inodes")
 }
 
 /// The fields that `print` names. Of an array, the first and the last element; of an element with parts, each part.
@@ -184,7 +195,11 @@ fn fields(printed: &str) -> Vec<String> {
             .strip_prefix('[')
             .and_then(|rest| rest.split_once(']'))
             .map(|(parts, _)| parts)
-            .filter(|parts| parts.chars().all(|c| c.is_ascii_alphanumeric() || ",_".contains(c)));
+            .filter(|parts| {
+                parts
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || ",_".contains(c))
+            });
         for element in elements {
             match parts {
                 Some(parts) => {
@@ -199,7 +214,9 @@ fn fields(printed: &str) -> Vec<String> {
 
 /// `recs[1-9]` is `recs[1]` and `recs[9]`.
 fn elements(name: &str) -> Vec<String> {
-    let range = name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
+    let range = name
+        .strip_suffix(']')
+        .and_then(|name| name.rsplit_once('['));
     match range.and_then(|(array, range)| Some((array, range.split_once('-')?))) {
         Some((array, (first, last))) => {
             vec![format!("{array}[{first}]"), format!("{array}[{last}]")]

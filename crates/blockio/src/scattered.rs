@@ -138,7 +138,8 @@ impl<S: BlockSource> BlockSource for Scattered<S> {
                 break;
             }
             let (start, stop) = (run.at.max(offset), (run.at + run.len).min(end));
-            self.inner.will_need(run.from + (start - run.at), stop - start);
+            self.inner
+                .will_need(run.from + (start - run.at), stop - start);
         }
     }
 

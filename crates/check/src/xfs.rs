@@ -31,6 +31,7 @@ mod fixture;
 mod hash_tree;
 mod inode;
 mod lookup;
+mod memory;
 mod metadump;
 mod named;
 mod paths;

@@ -125,11 +125,6 @@ impl Chunks {
         self.chunk(rank)
             .is_none_or(|(_, chunk, index)| chunk.free >> index & 1 == 1)
     }
-
-    /// Bytes of the table.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.count * 14
-    }
 }
 
 impl Group {

@@ -49,6 +49,8 @@ pub(crate) struct SharedExtent {
     pub(crate) start: u32,
     /// Blocks.
     pub(crate) length: u32,
+    /// The inode.
+    pub(crate) ino: u64,
 }
 
 /// A mapping as found, for a second pass.
@@ -141,7 +143,11 @@ impl Claims {
         if owner.shares && owner.regular && !bmbt && !owner.attr {
             self.map(ag, start, length, &mapped);
             if self.wanted.is_none() {
-                lock(&group.shared).push(SharedExtent { start, length });
+                lock(&group.shared).push(SharedExtent {
+                    start,
+                    length,
+                    ino: owner.ino,
+                });
             }
             return;
         }
@@ -276,9 +282,8 @@ impl Claims {
             .groups
             .get(ag as usize)
             .map_or(&[][..], |group| group.windows.as_slice());
-        let differ = |(at, window): (usize, &Mutex<Window>)| {
-            (lock(window).sum != 0).then_some(at as u32)
-        };
+        let differ =
+            |(at, window): (usize, &Mutex<Window>)| (lock(window).sum != 0).then_some(at as u32);
         windows.iter().enumerate().filter_map(differ).collect()
     }
 

@@ -94,10 +94,7 @@ impl Mapped {
         };
         let hash = mix(mix(self.owner ^ self.flags.rotate_left(7)) ^ difference) % PRIME;
         let powers = &*POWERS;
-        let sum = times(
-            plus(raised(powers, length), PRIME - 1),
-            powers.inverse,
-        );
+        let sum = times(plus(raised(powers, length), PRIME - 1), powers.inverse);
         times(times(hash, raised(powers, start)), sum)
     }
 }
@@ -124,7 +121,10 @@ mod tests {
     #[test]
     fn sums_do_not_depend_on_cuts() {
         let whole = FILE.series(1000, 1000, 500);
-        let second = Mapped { offset: 310, ..FILE };
+        let second = Mapped {
+            offset: 310,
+            ..FILE
+        };
         let parts = plus(FILE.series(1000, 1000, 300), second.series(1300, 1300, 200));
         assert_eq!(whole, parts);
         assert_eq!(plus(whole, negated(parts)), 0);
@@ -140,8 +140,14 @@ mod tests {
         for other in [
             Mapped { owner: 132, ..FILE },
             Mapped { offset: 11, ..FILE },
-            Mapped { flags: 1 << 63, ..FILE },
-            Mapped { advances: false, ..FILE },
+            Mapped {
+                flags: 1 << 63,
+                ..FILE
+            },
+            Mapped {
+                advances: false,
+                ..FILE
+            },
         ] {
             assert_ne!(sum, other.series(1000, 1000, 500));
         }

@@ -48,7 +48,9 @@ pub(crate) fn open(source: &dyn BlockSource) -> Result<Scattered<&dyn BlockSourc
     };
     let runs = runs.ok_or("the xfs_metadump file ends in the middle; make it again")?;
     let mut bytes = [0; SIZE];
-    let head = runs.iter().find(|run| run.at == 0 && run.len >= SIZE as u64);
+    let head = runs
+        .iter()
+        .find(|run| run.at == 0 && run.len >= SIZE as u64);
     let sb = head
         .and_then(|run| source.read_at(&mut bytes, run.from).ok())
         .and_then(|()| Superblock::read(&bytes).ok())
@@ -92,7 +94,12 @@ fn second(source: &dyn BlockSource) -> Option<Vec<Run>> {
         at += head.len() as u64;
         // Those of a log or realtime device are passed over.
         if address >> 54 == 0 {
-            add(&mut runs, (address & ADDRESS_V2).checked_mul(BLOCK)?, at, len);
+            add(
+                &mut runs,
+                (address & ADDRESS_V2).checked_mul(BLOCK)?,
+                at,
+                len,
+            );
         }
         at = at.checked_add(len)?;
     }

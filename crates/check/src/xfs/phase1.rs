@@ -16,7 +16,7 @@ pub(super) use verify::{fault, has_unknown_features};
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{
-    LOG_EXTERNAL, SB_BAD2_ZERO, SB_BAD_MAGIC, SB_BAD_SIZE, SB_FEATURES2, SB_LOGSUNIT, SB_READ,
+    LOG_EXTERNAL, SB_BAD_MAGIC, SB_BAD_SIZE, SB_BAD2_ZERO, SB_FEATURES2, SB_LOGSUNIT, SB_READ,
     SB_RT_NODEV, SB_SHARED_VN, SB_SHAREDBIT, SB_UNKNOWN_FEATURES, SB_UNSUPPORTED, SB_V1_INODES,
 };
 use crate::frame::finding::Finding;
@@ -65,8 +65,17 @@ pub(super) fn open<'a>(
     };
     if geo.sector_size > geo.block_size || u64::from(geo.ag_count) > source.len() / 512 {
         if found.is_none() {
-            log.add(Finding::new(&SB_BAD_SIZE).group(0).note("more groups than the source has room for"));
+            log.add(
+                Finding::new(&SB_BAD_SIZE)
+                    .group(0)
+                    .note("more groups than the source has room for"),
+            );
         }
+        return None;
+    }
+    if geo.blocks >> 4 > source.len() >> geo.block_log {
+        // No copy that was cut short: nothing is where this geometry says.
+        log.add(Finding::new(&SB_READ).group(0).note("the source is much shorter than the filesystem"));
         return None;
     }
     log.set_geometry(&geo);
@@ -104,9 +113,19 @@ fn sector(source: &dyn BlockSource) -> Option<Vec<u8>> {
 fn primary(sb: &Superblock, log: &mut Log) {
     let (features2, twin) = (sb.sb_features2.get(), sb.sb_bad_features2.get());
     if twin == 0 && features2 != 0 {
-        log.add(Finding::new(&SB_BAD2_ZERO).group(0).found(twin).expected(features2));
+        log.add(
+            Finding::new(&SB_BAD2_ZERO)
+                .group(0)
+                .found(twin)
+                .expected(features2),
+        );
     } else if twin != features2 {
-        log.add(Finding::new(&SB_FEATURES2).group(0).found(twin).expected(features2));
+        log.add(
+            Finding::new(&SB_FEATURES2)
+                .group(0)
+                .found(twin)
+                .expected(features2),
+        );
     }
     if sb.sb_shared_vn != 0 {
         let finding = Finding::new(&SB_SHARED_VN).group(0);
@@ -119,7 +138,12 @@ fn primary(sb: &Superblock, log: &mut Log) {
         log.add(Finding::new(&SB_V1_INODES).group(0));
     }
     if sb.has_version(feature::V4_LOGV2) && sb.sb_logsunit.get() == 0 {
-        log.add(Finding::new(&SB_LOGSUNIT).group(0).found(0_u32).expected(1_u32));
+        log.add(
+            Finding::new(&SB_LOGSUNIT)
+                .group(0)
+                .found(0_u32)
+                .expected(1_u32),
+        );
     }
     if has_unknown_features(sb) {
         let note = format!(
@@ -142,7 +166,11 @@ fn is_supported(sb: &Superblock, log: &mut Log) -> bool {
     if !sb.is_v5() {
         let dirv2 = sb.has_version(feature::V4_DIRV2) && sb.version() == 4;
         if !dirv2 {
-            log.add(Finding::new(&SB_UNSUPPORTED).group(0).note("directories of version 1"));
+            log.add(
+                Finding::new(&SB_UNSUPPORTED)
+                    .group(0)
+                    .note("directories of version 1"),
+            );
         }
         return dirv2;
     }

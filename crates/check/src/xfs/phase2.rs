@@ -23,7 +23,7 @@ use blockio::{Content, Span};
 use ondisk::xfs::btree::Tree;
 use ondisk::xfs::record::owner;
 
-pub(super) use group::Headers;
+pub(super) use group::{Headers, most_levels};
 pub(super) use leaf::{Count, Mapping, mapping_words};
 pub(super) use uses::{Use, Uses};
 
@@ -139,13 +139,7 @@ fn headers(volume: &Volume<'_>, lsn: &LargestLsn, log: &mut Log) -> Result<Vec<H
 }
 
 /// Judges the four sectors of a group.
-fn group(
-    volume: &Volume<'_>,
-    ag: u32,
-    bytes: &[u8],
-    lsn: &LargestLsn,
-    log: &mut Log,
-) -> Headers {
+fn group(volume: &Volume<'_>, ag: u32, bytes: &[u8], lsn: &LargestLsn, log: &mut Log) -> Headers {
     let size = volume.geo.sector_size as usize;
     let sector = |nth: usize| &bytes[nth * size..(nth + 1) * size];
     copies::judge(volume, ag, sector(0), lsn, log);

@@ -21,13 +21,9 @@ use owners::Owners;
 ///
 /// # Errors
 /// The check was cancelled, or there is no memory.
-pub(super) fn run(
-    volume: &Volume<'_>,
-    state: &mut State,
-    log: &mut Log,
-) -> Result<u64, Failure> {
+pub(super) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<u64, Failure> {
     let mut owners = Owners::new(volume.geo.ag_count);
-    counts::run(volume, state, &mut owners, log);
+    counts::run(volume, state, &mut owners, log)?;
     conflicts::run(volume, state, &mut owners, log);
     volume.guard.hold()?;
     gaps::run(volume, state, log);

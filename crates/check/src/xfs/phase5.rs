@@ -38,14 +38,20 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     let bitmap_bytes = u64::from(sb.sb_rbmblocks.get()) << volume.geo.block_log;
     let bitmap = |extent: u64| extent < extents && !state.realtime.is_taken(extent);
     compare(volume, sb.sb_rbmino.get(), bitmap_bytes, log, |word| {
-        (0..32).fold(0, |bits, bit| bits | u32::from(bitmap(word * 32 + bit)) << bit)
+        (0..32).fold(0, |bits, bit| {
+            bits | u32::from(bitmap(word * 32 + bit)) << bit
+        })
     });
     let words = u64::from(levels(sb)) * u64::from(sb.sb_rbmblocks.get());
     if words <= MOST_SUMMARY {
         let summary = summary(volume, state, words as usize);
-        compare(volume, sb.sb_rsumino.get(), summary_bytes(sb), log, |word| {
-            summary.get(word as usize).copied().unwrap_or(0)
-        });
+        compare(
+            volume,
+            sb.sb_rsumino.get(),
+            summary_bytes(sb),
+            log,
+            |word| summary.get(word as usize).copied().unwrap_or(0),
+        );
     }
     Ok(extents)
 }
@@ -99,7 +105,7 @@ fn compare(
         raise(&RT_SIZE, format!("{} bytes, expected {bytes}", file.size));
         return;
     }
-    let block_size = volume.geo.block_size.into();
+    let block_size = u64::from(volume.geo.block_size);
     for block in 0..bytes / block_size {
         let Some(fsblock) = file.block(block) else {
             raise(&RT_HOLE, format!("block {block}"));

@@ -15,7 +15,11 @@ impl Realtime {
     /// # Errors
     /// There is no memory.
     pub(crate) fn new(sb: &Superblock) -> Result<Realtime, OutOfMemory> {
-        let count = if sb.sb_rblocks.get() == 0 { 0 } else { sb.sb_rextents.get() };
+        let count = if sb.sb_rblocks.get() == 0 {
+            0
+        } else {
+            sb.sb_rextents.get()
+        };
         Ok(Realtime {
             bits: Bits::new(count)?,
         })

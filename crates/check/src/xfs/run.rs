@@ -16,7 +16,7 @@ use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, pha
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::log::Findings;
-use crate::frame::memory::{Estimate, allowed, program_and_findings};
+use crate::frame::memory::{Estimate, allowed, fit};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
@@ -38,7 +38,9 @@ pub fn check(
     }
     match metadump::open(source) {
         Ok(device) => {
-            observer.message("a file of xfs_metadump: contents of files are not in it, and names may be changed");
+            observer.message(
+                "a file of xfs_metadump: contents of files are not in it, and names may be changed",
+            );
             check_device(&device, options, observer)
         }
         Err(why) => {
@@ -100,12 +102,16 @@ fn phases<'a, S: BlockSource>(
     meter: &mut Meter<'a, S>,
 ) -> Result<Outcome, Failure> {
     let mut log = Log::new(options.keep);
-    let opened = meter.run(
+    let mut opened = meter.run(
         &PASSES[0],
         || Ok(phase1::open(source, options, observer, &mut log)),
-        |opened| opened.as_ref().map_or(0, |volume| volume.geo.ag_count.into()),
+        |opened| {
+            opened
+                .as_ref()
+                .map_or(0, |volume| volume.geo.ag_count.into())
+        },
     )?;
-    let Some(volume) = &opened else {
+    let Some(volume) = &mut opened else {
         let (findings, run) = log.finish();
         return Ok(Outcome {
             findings,
@@ -113,13 +119,21 @@ fn phases<'a, S: BlockSource>(
             ..Outcome::default()
         });
     };
+    let forecast = fit(volume)?;
+    fits(volume, forecast.total())?;
+    observer.message(&format!(
+        "memory: at most {} MiB",
+        forecast.total().div_ceil(1 << 20)
+    ));
+    let volume = &*volume;
     let log = &mut log;
     let mut state = meter.run(
         &PASSES[1],
         || phase2::run(volume, log),
         |_| volume.geo.ag_count.into(),
     )?;
-    let estimate = estimate(volume, &state);
+    // Chunks that the superblock does not count are memory all the same.
+    let estimate = volume.forecast(state.chunks.ranks());
     fits(volume, estimate.total())?;
     step(meter, 2, || phase3::run(volume, &state, log))?;
     step(meter, 3, || phase4::run(volume, &mut state, log))?;
@@ -130,7 +144,7 @@ fn phases<'a, S: BlockSource>(
     step(meter, 6, || phase7::run(volume, &state, log))?;
     if volume.geo.v5 {
         step(meter, 7, || {
-            phase2::log::behind(state.position, state.lsn.get(), log);
+            phase2::log::compare(state.position, state.lsn.get(), log);
             Ok(1)
         })?;
     }
@@ -139,9 +153,7 @@ fn phases<'a, S: BlockSource>(
         log.skip_names();
     }
     let (mut findings, run) = std::mem::replace(log, Log::new(0)).finish();
-    if volume.options.paths {
-        paths::fill(volume, &state, &mut findings)?;
-    }
+    paths::fill(volume, &state, &mut findings);
     Ok(Outcome {
         findings,
         run,
@@ -158,7 +170,9 @@ fn step<S: BlockSource>(
     number: usize,
     run: impl FnOnce() -> Result<u64, Failure>,
 ) -> Result<(), Failure> {
-    meter.run(&PASSES[number], run, |objects| *objects).map(|_| ())
+    meter
+        .run(&PASSES[number], run, |objects| *objects)
+        .map(|_| ())
 }
 
 fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
@@ -167,23 +181,6 @@ fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
         return Err(Failure::Memory { needs, limit });
     }
     Ok(())
-}
-
-/// The chunk table, a byte and some bits for each inode, 40 bytes for each 2^16 blocks, and the requests in flight.
-fn estimate(volume: &Volume<'_>, state: &State) -> Estimate {
-    let sweeper = volume.sweeper();
-    let ranks = state.chunks.ranks();
-    Estimate {
-        parts: vec![
-            ("program", program_and_findings(&volume.options)),
-            ("inodes", state.chunks.bytes() + ranks + ranks / 2),
-            ("blocks", volume.geo.blocks.div_ceil(1 << 16) * 48),
-            (
-                "buffers",
-                sweeper.sweep.memory(volume.source.geometry()) as u64,
-            ),
-        ],
-    }
 }
 
 fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {

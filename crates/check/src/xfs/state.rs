@@ -96,7 +96,10 @@ pub(crate) struct Files(std::sync::Mutex<FileCounts>);
 impl Files {
     /// Adds a worker's counts.
     pub(crate) fn add(&self, counts: &FileCounts) {
-        let mut sum = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut sum = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         sum.inodes += counts.inodes;
         sum.regular += counts.regular;
         sum.directories += counts.directories;
@@ -111,7 +114,10 @@ impl Files {
 
     /// All together.
     pub(crate) fn get(&self) -> FileCounts {
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

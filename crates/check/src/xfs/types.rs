@@ -1,7 +1,7 @@
 //! The type of each inode: as the inode says and as entries say, in a byte.
 //!
 //! Entries in blocks are judged when all inodes are. Those in an inode are met while other threads are still at work, so the first
-//! entry's type is kept, and whoever comes second compares.
+//! entry's type is kept, and the one that comes second compares.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 

@@ -10,8 +10,8 @@ pub mod problems;
 use crate::frame::log::Findings;
 use crate::frame::pass::Pass;
 use crate::frame::problem::{Class, Problem, Severity};
-pub use crate::frame::verdict::{Exit, ReferenceRun as Run};
 use crate::frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Reference, Verdict, Verdicts};
+pub use crate::frame::verdict::{Exit, ReferenceRun as Run};
 use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_ONE_AG, SB_RT_NODEV};
 
 /// The program whose verdict is followed.

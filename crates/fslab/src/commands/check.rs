@@ -46,7 +46,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     }
     let first = target::from_offset(first, offset).map_err(anyhow::Error::msg)?;
     // With --superblock or --type the user states that there is a filesystem.
-    let other = target::other(target, &*first).filter(|_| args.superblock.is_none() && args.kind.is_none());
+    let other =
+        target::other(target, &*first).filter(|_| args.superblock.is_none() && args.kind.is_none());
     drop(first);
     if let Some(other) = other.as_ref().filter(|_| args.format != CheckFormat::Json) {
         return Ok(operational(&other.message));

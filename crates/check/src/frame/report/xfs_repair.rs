@@ -40,7 +40,11 @@ const PHASES: [(&str, &[&str]); 7] = [
 /// Findings are worded as in the other formats. Passes of another format have their own headings.
 pub fn xfs_repair(report: &Report, judge: Judge, list: usize) -> String {
     let mut out = String::new();
-    let is_xfs = report.subject.filesystem.as_ref().is_none_or(|fs| fs.format == "xfs");
+    let is_xfs = report
+        .subject
+        .filesystem
+        .as_ref()
+        .is_none_or(|fs| fs.format == "xfs");
     let shown = first_of_each(&report.findings.list, list);
     let mut rest = shown.into_iter().peekable();
     for cost in &report.passes {
@@ -67,7 +71,10 @@ pub fn xfs_repair(report: &Report, judge: Judge, list: usize) -> String {
     }
     let verdict = report.verdict(judge);
     let subject = printable(&report.subject.name);
-    let _ = writeln!(out, "No modify flag set, skipping filesystem flush and exiting.");
+    let _ = writeln!(
+        out,
+        "No modify flag set, skipping filesystem flush and exiting."
+    );
     if !verdict.is_clean() {
         let unstable = if report.unstable { ", unstable" } else { "" };
         let _ = writeln!(out, "{subject}: {}{unstable}", verdict.word());
@@ -87,5 +94,11 @@ fn skipped<'a>(
 }
 
 fn line(out: &mut String, next: &super::Finding) {
-    let _ = writeln!(out, "{}: {}: {}", name(next), next.problem.meaning, finding(next));
+    let _ = writeln!(
+        out,
+        "{}: {}: {}",
+        name(next),
+        next.problem.meaning,
+        finding(next)
+    );
 }

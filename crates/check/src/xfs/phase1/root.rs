@@ -1,15 +1,15 @@
 //! Are the root, the realtime bitmap and its summary the inodes that follow from the geometry?
 
+use ondisk::xfs::btree::Tree;
 use ondisk::xfs::dinode::{Inode, MAGIC, mode};
 use ondisk::xfs::feature;
 
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
+use crate::xfs::phase2::most_levels;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::{
-    SB_RBMINO, SB_ROOT_UNALIGNED, SB_ROOTINO, SB_RSUMINO,
-};
+use crate::xfs::xfs_repair::problems::{SB_RBMINO, SB_ROOT_UNALIGNED, SB_ROOTINO, SB_RSUMINO};
 
 /// Judges the three inode numbers of the primary.
 pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
@@ -18,7 +18,11 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
     let mut root = expected(volume);
     if found != root {
         let is_directory = is_directory(volume, found);
-        let problem: &'static Problem = if is_directory { &SB_ROOT_UNALIGNED } else { &SB_ROOTINO };
+        let problem: &'static Problem = if is_directory {
+            &SB_ROOT_UNALIGNED
+        } else {
+            &SB_ROOTINO
+        };
         log.add(Finding::new(problem).group(0).found(found).expected(root));
         if is_directory {
             root = found;
@@ -38,8 +42,14 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
 /// (`xfs_ialloc_calc_rootino`).
 pub(crate) fn expected(volume: &Volume<'_>) -> u64 {
     let (geo, sb) = (&volume.geo, &volume.sb);
-    let free_list = 4 + if geo.rmapbt { 2 } else { 0 };
-    let optional = [geo.finobt, geo.rmapbt, geo.reflink].iter().filter(|has| **has).count();
+    // One more than the levels of each tree, or as many as there can be: large blocks need one level alone.
+    let room = |tree| most_levels(volume, tree).min(2);
+    let mappings = if geo.rmapbt { room(Tree::Rmap) } else { 0 };
+    let free_list = room(Tree::Bno) + room(Tree::Cnt) + mappings;
+    let optional = [geo.finobt, geo.rmapbt, geo.reflink]
+        .iter()
+        .filter(|has| **has)
+        .count();
     let mut block = geo.header_blocks() + 3 + free_list + optional as u32;
     if !sb.log_is_external() && geo.ag_of(sb.sb_logstart.get()) == 0 {
         block = block.saturating_add(sb.sb_logblocks.get());
@@ -61,7 +71,9 @@ fn is_directory(volume: &Volume<'_>, ino: u64) -> bool {
         return false;
     }
     let mut bytes = vec![0; volume.geo.inode_size as usize];
-    let read = volume.source.read_at(&mut bytes, volume.geo.ino_offset(ino));
+    let read = volume
+        .source
+        .read_at(&mut bytes, volume.geo.ino_offset(ino));
     let inode = Inode::new(&volume.geo, &bytes);
     read.is_ok() && inode.magic() == MAGIC && inode.file_type() == mode::DIRECTORY
 }

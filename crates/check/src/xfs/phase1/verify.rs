@@ -23,8 +23,7 @@ const V5_VERSION: u16 = feature::V4_NLINK
     | feature::V4_DIRV2
     | feature::V4_MOREBITS;
 /// Bits that version 5 must have in `sb_features2`.
-const V5_FEATURES2: u32 =
-    feature::LAZY_COUNT | feature::ATTR2 | feature::PROJID32 | feature::CRC;
+const V5_FEATURES2: u32 = feature::LAZY_COUNT | feature::ATTR2 | feature::PROJID32 | feature::CRC;
 /// Blocks that an allocation group has at least.
 const LEAST_AG: u64 = 64;
 /// Bytes of a realtime extent.
@@ -169,7 +168,10 @@ fn log(sb: &Superblock) -> Result<(), Fault> {
             || bytes > (2 << 30) - (10 << 20)
             || unit > 1 && unit % sb.sb_blocksize.get() != 0)
     {
-        return fail(&SB_BAD_LOG, format!("{blocks} log blocks, stripe unit {unit}"));
+        return fail(
+            &SB_BAD_LOG,
+            format!("{blocks} log blocks, stripe unit {unit}"),
+        );
     }
     if sb.has_version(feature::V4_SECTOR) {
         let (size, log) = (sb.sb_logsectsize.get(), sb.sb_logsectlog);
@@ -211,17 +213,19 @@ fn alignment(sb: &Superblock) -> Result<(), Fault> {
     }
     let align = sb.sb_inoalignmt.get();
     let cluster = 8192_u32 >> sb.sb_blocklog;
-    let scaled = cluster * (u32::from(sb.sb_inodesize.get()) / 256);
+    let scaled = (8192 * (u32::from(sb.sb_inodesize.get()) / 256)) >> sb.sb_blocklog;
     let chunk = (64 * u32::from(sb.sb_inodesize.get())) >> sb.sb_blocklog;
     let sparse = sb.has_incompat(feature::SPINODES);
     let sound = if sparse {
-        align == chunk && sb.sb_spino_align.get() == scaled
-            || align == 0 && scaled <= 1
+        align == chunk && sb.sb_spino_align.get() == scaled || align == 0 && scaled <= 1
     } else {
         align == cluster || sb.is_v5() && align == scaled || align == 0
     };
     if !sound {
-        let note = format!("alignment {align}, of sparse chunks {}", sb.sb_spino_align.get());
+        let note = format!(
+            "alignment {align}, of sparse chunks {}",
+            sb.sb_spino_align.get()
+        );
         return fail(&SB_BAD_INOALIGN, note);
     }
     Ok(())
@@ -243,7 +247,10 @@ fn rest(sb: &Superblock) -> Result<(), Fault> {
         return fail(&SB_BAD_SWIDTH, note);
     }
     if u32::from(sb.sb_blocklog) + u32::from(sb.sb_dirblklog) > 16 {
-        let note = format!("log of blocks {}, of directory blocks {}", sb.sb_blocklog, sb.sb_dirblklog);
+        let note = format!(
+            "log of blocks {}, of directory blocks {}",
+            sb.sb_blocklog, sb.sb_dirblklog
+        );
         return fail(&SB_BAD_DIRBLOCK, note);
     }
     Ok(())

@@ -6,9 +6,7 @@ use ondisk::xfs::checksum::{self, is_right};
 use ondisk::xfs::geometry::NULL_AGBLOCK;
 
 use super::leaf;
-use super::tree_name::{
-    BLKNO, CRC, LEVEL, MAGIC, NRECS, OWNER, REFUSED, SIBLING, UUID,
-};
+use super::tree_name::{BLKNO, CRC, LEVEL, MAGIC, NRECS, OWNER, REFUSED, SIBLING, UUID};
 use super::walk::{Key, Trees, Visit};
 use crate::frame::problem::Problem;
 use crate::xfs::xfs_repair::log::Log;
@@ -64,7 +62,10 @@ pub(super) fn judge(
     }
     let (found, count) = (be16(bytes, 4), be16(bytes, 6));
     if u32::from(found) != level {
-        raise(LEVEL[at], format!("level {found} where {level} is expected"));
+        raise(
+            LEVEL[at],
+            format!("level {found} where {level} is expected"),
+        );
         if found == 0 || level == 0 {
             return None;
         }
@@ -77,15 +78,17 @@ pub(super) fn judge(
     if used > room || !visit.is_root && used < room / 2 {
         let inner = matches!(tree, Tree::Ino | Tree::Fino) && level > 0;
         let problem = if inner { &AGBT_LEVEL_COUNT } else { NRECS[at] };
-        raise(problem, format!("{used} records; {} to {room} are possible", room / 2));
+        raise(
+            problem,
+            format!("{used} records; {} to {room} are possible", room / 2),
+        );
     }
     if used > room {
         raise(REFUSED[at], format!("{used} records"));
     }
     let (left, right) = (be32(bytes, 8), be32(bytes, 12));
     for sibling in [left, right] {
-        if sibling != NULL_AGBLOCK
-            && (sibling == visit.agbno || !geo.is_agblock(visit.ag, sibling))
+        if sibling != NULL_AGBLOCK && (sibling == visit.agbno || !geo.is_agblock(visit.ag, sibling))
         {
             raise(SIBLING[at], format!("sibling {sibling}"));
         }
@@ -119,7 +122,10 @@ fn header(
     trees.lsn.take(head.bb_lsn.get());
     let expected = geo.daddr(geo.fsblock(visit.ag, visit.agbno));
     if head.bb_blkno.get() != expected {
-        raise(BLKNO[at], format!("{}, and it is {expected}", head.bb_blkno.get()));
+        raise(
+            BLKNO[at],
+            format!("{}, and it is {expected}", head.bb_blkno.get()),
+        );
     }
     if head.bb_owner.get() != visit.ag {
         raise(OWNER[at], format!("group {}", head.bb_owner.get()));

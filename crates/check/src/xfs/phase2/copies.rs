@@ -18,13 +18,7 @@ use crate::xfs::xfs_repair::problems::{
 };
 
 /// Judges the superblock of a group.
-pub(super) fn judge(
-    volume: &Volume<'_>,
-    ag: u32,
-    sector: &[u8],
-    lsn: &LargestLsn,
-    log: &mut Log,
-) {
+pub(super) fn judge(volume: &Volume<'_>, ag: u32, sector: &[u8], lsn: &LargestLsn, log: &mut Log) {
     let Ok(sb) = Superblock::read_any(sector) else {
         return;
     };
@@ -42,7 +36,10 @@ pub(super) fn judge(
         return;
     }
     if Shape::of(sb) != Shape::of(&volume.sb) {
-        raise(&SB_COPY_GEOMETRY, "its geometry is not that of the primary".into());
+        raise(
+            &SB_COPY_GEOMETRY,
+            "its geometry is not that of the primary".into(),
+        );
     }
     unused(sb, sector, &mut raise);
     if sb.sb_inprogress == 1 {
@@ -60,13 +57,23 @@ type Raise<'a> = &'a mut dyn FnMut(&'static Problem, String);
 
 fn primary(sb: &Superblock, raise: Raise<'_>) {
     if sb.has_incompat(feature::NEEDSREPAIR) {
-        raise(&SB_NEEDSREPAIR, "xfs_repair was interrupted, or an upgrade needs it".into());
+        raise(
+            &SB_NEEDSREPAIR,
+            "xfs_repair was interrupted, or an upgrade needs it".into(),
+        );
     }
-    let inodes = [sb.sb_uquotino.get(), sb.sb_gquotino.get(), sb.sb_pquotino.get()];
+    let inodes = [
+        sb.sb_uquotino.get(),
+        sb.sb_gquotino.get(),
+        sb.sb_pquotino.get(),
+    ];
     // Version 4 has no inode for projects.
     let inodes = &inodes[..if sb.is_v5() { 3 } else { 2 }];
     if sb.has_version(feature::V4_QUOTA) && inodes.iter().all(|ino| matches!(*ino, 0 | NULL_INO)) {
-        raise(&QUOTA_NONE, "quotas are in use, and there is no quota inode".into());
+        raise(
+            &QUOTA_NONE,
+            "quotas are in use, and there is no quota inode".into(),
+        );
     }
 }
 
@@ -93,15 +100,25 @@ fn unused(sb: &Superblock, sector: &[u8], raise: Raise<'_>) {
         raise(&SB_FLAGS, format!("flags {:#x}", sb.sb_flags));
     }
     if !sb.has_version(feature::V4_ALIGN) && sb.sb_inoalignmt.get() != 0 {
-        raise(&SB_INOALIGN_UNUSED, format!("{} blocks", sb.sb_inoalignmt.get()));
+        raise(
+            &SB_INOALIGN_UNUSED,
+            format!("{} blocks", sb.sb_inoalignmt.get()),
+        );
     }
     let (unit, width) = (sb.sb_unit.get(), sb.sb_width.get());
     if !sb.has_version(feature::V4_DALIGN) && (unit, width) != (0, 0) {
         raise(&SB_SUNIT_UNUSED, format!("unit {unit}, width {width}"));
     }
-    let sectors = (sb.sb_sectsize.get(), sb.sb_logsectsize.get(), sb.sb_logsectlog);
+    let sectors = (
+        sb.sb_sectsize.get(),
+        sb.sb_logsectsize.get(),
+        sb.sb_logsectlog,
+    );
     if !sb.has_version(feature::V4_SECTOR) && sectors != (512, 0, 0) {
-        let note = format!("sectors {}, of the log {}, log {}", sectors.0, sectors.1, sectors.2);
+        let note = format!(
+            "sectors {}, of the log {}, log {}",
+            sectors.0, sectors.1, sectors.2
+        );
         raise(&SB_SECTOR_UNUSED, note);
     }
 }
@@ -130,13 +147,21 @@ fn features(sb: &Superblock, primary: &Superblock, raise: Raise<'_>) {
     }
     let without = |bits: u32| bits & !feature::NEEDSREPAIR;
     for (problem, found, expected) in [
-        (&SB_COPY_COMPAT, sb.sb_features_compat.get(), primary.sb_features_compat.get()),
+        (
+            &SB_COPY_COMPAT,
+            sb.sb_features_compat.get(),
+            primary.sb_features_compat.get(),
+        ),
         (
             &SB_COPY_INCOMPAT,
             without(sb.sb_features_incompat.get()),
             without(primary.sb_features_incompat.get()),
         ),
-        (&SB_COPY_ROCOMPAT, sb.sb_features_ro_compat.get(), primary.sb_features_ro_compat.get()),
+        (
+            &SB_COPY_ROCOMPAT,
+            sb.sb_features_ro_compat.get(),
+            primary.sb_features_ro_compat.get(),
+        ),
         (
             &SB_COPY_LOGINCOMPAT,
             sb.sb_features_log_incompat.get(),
@@ -144,7 +169,10 @@ fn features(sb: &Superblock, primary: &Superblock, raise: Raise<'_>) {
         ),
     ] {
         if found != expected {
-            raise(problem, format!("{found:#x}, and the primary has {expected:#x}"));
+            raise(
+                problem,
+                format!("{found:#x}, and the primary has {expected:#x}"),
+            );
         }
     }
 }
@@ -155,13 +183,21 @@ fn stale(sb: &Superblock, primary: &Superblock, raise: Raise<'_>) {
     let fields = [
         ("UUID", sb.sb_uuid != primary.sb_uuid),
         ("label", sb.sb_fname != primary.sb_fname),
-        ("root inode", root != NULL_INO && root != primary.sb_rootino.get()),
+        (
+            "root inode",
+            root != NULL_INO && root != primary.sb_rootino.get(),
+        ),
         (
             "sectors of the log",
-            (sb.sb_logsectsize, sb.sb_logsectlog) != (primary.sb_logsectsize, primary.sb_logsectlog),
+            (sb.sb_logsectsize, sb.sb_logsectlog)
+                != (primary.sb_logsectsize, primary.sb_logsectlog),
         ),
     ];
-    let stale: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
+    let stale: Vec<&str> = fields
+        .iter()
+        .filter(|field| field.1)
+        .map(|field| field.0)
+        .collect();
     if !stale.is_empty() {
         raise(&SB_COPY_STALE, stale.join(", "));
     }

@@ -53,7 +53,12 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn found(&mut self, problem: &'static Problem, found: impl Into<u64>, expected: impl Into<u64>) {
+    fn found(
+        &mut self,
+        problem: &'static Problem,
+        found: impl Into<u64>,
+        expected: impl Into<u64>,
+    ) {
         let (found, expected) = (found.into(), expected.into());
         if found != expected {
             let finding = Finding::new(problem).group(self.ag);
@@ -62,7 +67,8 @@ impl Judge<'_> {
     }
 
     fn raise(&mut self, problem: &'static Problem, note: impl Into<String>) {
-        self.log.add(Finding::new(problem).group(self.ag).note(note));
+        self.log
+            .add(Finding::new(problem).group(self.ag).note(note));
     }
 
     /// Judges an AGF. None where nothing in it can be used.
@@ -78,7 +84,10 @@ impl Judge<'_> {
         let length = geo.ag_length(self.ag);
         self.found(&AGF_LENGTH, agf.agf_length.get(), length);
         let room = geo.free_list_room();
-        for (problem, index) in [(&AGF_FLFIRST, agf.agf_flfirst.get()), (&AGF_FLLAST, agf.agf_fllast.get())] {
+        for (problem, index) in [
+            (&AGF_FLFIRST, agf.agf_flfirst.get()),
+            (&AGF_FLLAST, agf.agf_fllast.get()),
+        ] {
             if index >= room {
                 self.raise(problem, format!("{index} of {room}"));
             }
@@ -109,7 +118,8 @@ impl Judge<'_> {
         let mut over = |what: &str, value: u32, most: u32| {
             if value > most {
                 let note = format!("{what} is {value}, and at most {most} is possible");
-                self.log.add(Finding::new(problem).group(self.ag).note(note));
+                self.log
+                    .add(Finding::new(problem).group(self.ag).note(note));
             }
         };
         over("agf_flcount", agf.agf_flcount.get(), geo.free_list_room());
@@ -134,7 +144,10 @@ impl Judge<'_> {
         };
         let most = most_levels(self.volume, tree);
         if levels == 0 || levels > most {
-            self.raise(LEVELS[tree as usize], format!("{levels} levels; 1 to {most} are possible"));
+            self.raise(
+                LEVELS[tree as usize],
+                format!("{levels} levels; 1 to {most} are possible"),
+            );
         }
         if !geo.is_agblock(self.ag, root) {
             self.raise(ROOT[tree as usize], format!("agbno {root}"));
@@ -212,7 +225,10 @@ impl Judge<'_> {
         }
         let Ok(head) = Agfl::read(sector) else { return };
         if head.agfl_magicnum.get() != AGFL_MAGIC {
-            self.raise(&AGFL_HEADER, format!("magic {:#x}", head.agfl_magicnum.get()));
+            self.raise(
+                &AGFL_HEADER,
+                format!("magic {:#x}", head.agfl_magicnum.get()),
+            );
         }
         if head.agfl_seqno.get() != self.ag {
             self.raise(&AGFL_HEADER, format!("number {}", head.agfl_seqno.get()));

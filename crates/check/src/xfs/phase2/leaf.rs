@@ -114,7 +114,10 @@ impl Totals {
 
     /// The chunks of the btree of free inodes.
     pub(super) fn take_free_chunks(&self) -> Vec<Chunk> {
-        let mut chunks = self.free_chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = self
+            .free_chunks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *chunks)
     }
 

@@ -11,9 +11,7 @@ use ondisk::xfs::{Superblock, feature};
 use crate::frame::finding::Finding;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
-use crate::xfs::xfs_repair::problems::{
-    LOG_BEHIND, LOG_DIRTY, LOG_NO_HEAD, LOG_RECORD,
-};
+use crate::xfs::xfs_repair::problems::{LOG_BEHIND, LOG_DIRTY, LOG_NO_HEAD, LOG_RECORD};
 
 /// Blocks before the head that may be torn: eight buffers of 256 KiB.
 const TORN: u64 = 8 * RECORD;
@@ -46,7 +44,9 @@ pub(crate) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
     match reader.position() {
         Ok(position) => {
             if position.dirty {
-                log.add(Finding::new(&LOG_DIRTY).note("it has transactions to replay; the check reads the filesystem without them"));
+                log.add(Finding::new(&LOG_DIRTY).note(
+                    "it has transactions to replay; the check reads the filesystem without them",
+                ));
             }
             reader.records(position, &volume.sb, log);
             Some(position)
@@ -63,16 +63,17 @@ pub(crate) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
 }
 
 /// Whether metadata is newer than the log.
-pub(crate) fn behind(position: Option<Position>, largest: u64, log: &mut Log) {
+pub(crate) fn compare(position: Option<Position>, largest: u64, log: &mut Log) {
     let position = position.unwrap_or_default();
     let largest = largest.max(position.last);
     let current = u64::from(position.cycle) << 32 | u64::from(position.head);
     if largest >= current {
         let show = |lsn: u64| format!("{}:{}", lsn >> 32, lsn as u32);
-        log.add(Finding::new(&LOG_BEHIND).found(show(largest)).note(format!(
-            "the log is at {}",
-            show(current)
-        )));
+        log.add(
+            Finding::new(&LOG_BEHIND)
+                .found(show(largest))
+                .note(format!("the log is at {}", show(current))),
+        );
     }
 }
 
@@ -117,7 +118,9 @@ impl<'a> Reader<'a> {
     fn first_with(&self, from: u64, count: u64, stop: u32) -> Result<Option<u64>, Lost> {
         let bytes = self.read(from, count)?;
         let mut cycles = bytes.chunks_exact(BLOCK).map(cycle_of);
-        Ok(cycles.position(|cycle| cycle == stop).map(|at| from + at as u64))
+        Ok(cycles
+            .position(|cycle| cycle == stop)
+            .map(|at| from + at as u64))
     }
 
     /// Blocks of a record's head.
@@ -150,6 +153,11 @@ impl<'a> Reader<'a> {
             return Ok(Position::default());
         }
         let last = self.cycle(self.blocks - 1)?;
+        if last == 0 && first != 1 {
+            return Err(Lost::Header(
+                "its first block is of a later cycle, and its last was never written",
+            ));
+        }
         let head = if last == 0 {
             self.first_zero()?
         } else {
@@ -238,7 +246,11 @@ impl<'a> Reader<'a> {
             return Ok(Whole::No(at));
         };
         let length = u64::from(head.h_len.get()).div_ceil(BLOCK as u64) + self.head_blocks(head);
-        Ok(if end - at + extra == length { Whole::Yes } else { Whole::No(at) })
+        Ok(if end - at + extra == length {
+            Whole::Yes
+        } else {
+            Whole::No(at)
+        })
     }
 
     /// The last record before a head, and whether it is found over the end of the log.
@@ -264,7 +276,9 @@ impl<'a> Reader<'a> {
 
     fn last_magic(&self, from: u64, count: u64) -> Result<Option<u64>, Lost> {
         let bytes = self.read(from, count)?;
-        let at = bytes.chunks_exact(BLOCK).rposition(|block| be32(block, 0) == MAGIC);
+        let at = bytes
+            .chunks_exact(BLOCK)
+            .rposition(|block| be32(block, 0) == MAGIC);
         Ok(at.map(|at| from + at as u64))
     }
 
@@ -300,11 +314,14 @@ impl<'a> Reader<'a> {
         let Ok((record, _)) = self.last_record(position.head.into()) else {
             return;
         };
-        let Ok(bytes) = self.read(record, 1) else { return };
+        let Ok(bytes) = self.read(record, 1) else {
+            return;
+        };
         let Ok(head) = RecordHead::read(&bytes) else {
             return;
         };
-        let mut wrong = |what: &str| log.add(Finding::new(&LOG_RECORD).offset(record as usize).note(what));
+        let mut wrong =
+            |what: &str| log.add(Finding::new(&LOG_RECORD).offset(record as usize).note(what));
         if head.h_fs_uuid != sb.sb_uuid {
             wrong("the log has the UUID of another filesystem");
         }

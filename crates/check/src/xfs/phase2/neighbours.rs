@@ -37,20 +37,14 @@ pub(super) fn judge(
 }
 
 /// The last block of a level has none to its right.
-fn close(
-    trees: &Trees<'_>,
-    before: Option<(&Visit, Option<&Node>)>,
-    is_last: bool,
-    log: &mut Log,
-) {
+fn close(trees: &Trees<'_>, before: Option<(&Visit, Option<&Node>)>, is_last: bool, log: &mut Log) {
     if let Some((visit, Some(node))) = before.filter(|_| is_last)
         && node.right != NULL_AGBLOCK
     {
-        log.add(
-            trees
-                .finding(&AGBT_SIBLING, visit)
-                .note(format!("the last block of its level has the right sibling {}", node.right)),
-        );
+        log.add(trees.finding(&AGBT_SIBLING, visit).note(format!(
+            "the last block of its level has the right sibling {}",
+            node.right
+        )));
     }
 }
 
@@ -63,7 +57,10 @@ fn siblings(
 ) {
     let expected = left.map_or(NULL_AGBLOCK, |left| left.0.agbno);
     if node.left != expected {
-        let note = format!("the left sibling is {}, and should be {expected}", node.left);
+        let note = format!(
+            "the left sibling is {}, and should be {expected}",
+            node.left
+        );
         log.add(trees.finding(&AGBT_SIBLING, visit).note(note));
     }
     if let Some((left, Some(sibling))) = left
@@ -114,14 +111,7 @@ fn key(
     );
 }
 
-fn order(
-    trees: &Trees<'_>,
-    tree: Tree,
-    visit: &Visit,
-    node: &Node,
-    left: &Node,
-    log: &mut Log,
-) {
+fn order(trees: &Trees<'_>, tree: Tree, visit: &Visit, node: &Node, left: &Node, log: &mut Log) {
     if !node.is_filled || !left.is_filled {
         return;
     }
@@ -133,6 +123,10 @@ fn order(
     if first <= last {
         log.add(trees.finding(&AGBT_ORDER_LEAVES, visit));
     } else if tree == Tree::Bno && left.end == first[0] && node.children.is_empty() {
-        log.add(trees.finding(&FREE_ADJACENT, visit).note(format!("agbno {}", first[0])));
+        log.add(
+            trees
+                .finding(&FREE_ADJACENT, visit)
+                .note(format!("agbno {}", first[0])),
+        );
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn chunks(trees: &Trees<'_>, log: &mut Log) -> Vec<Vec<Chunk>> {
                 end = u64::from(chunk.start) + u64::from(CHUNK);
             } else {
                 let ino = geo.ino(ag, chunk.start);
+                log.add(Finding::new(&INOBT_CHUNK_CLAIMED).group(ag).inode(ino));
                 log.add(Finding::new(&INOBT_OVERLAP).group(ag).inode(ino));
                 trees.distrust(Tree::Ino);
             }
@@ -62,7 +63,12 @@ fn take(trees: &Trees<'_>, ag: u32, chunk: &Chunk, last: &mut Option<u32>, log: 
         if !trees.claims.take(ag, start, length, Some(&mapped)) {
             let ino = geo.ino(ag, chunk.start);
             let note = format!("agbno {start}, {length} blocks");
-            log.add(Finding::new(&INOBT_CHUNK_CLAIMED).group(ag).inode(ino).note(note));
+            log.add(
+                Finding::new(&INOBT_CHUNK_CLAIMED)
+                    .group(ag)
+                    .inode(ino)
+                    .note(note),
+            );
             trees.distrust(Tree::Ino);
         }
     };
@@ -103,7 +109,9 @@ fn named(trees: &Trees<'_>, all: &[Vec<Chunk>], log: &mut Log) {
     ];
     for (problem, ino) in inodes {
         let agino = geo.agino_of(ino);
-        let group = all.get(geo.ino_ag(ino) as usize).map_or(&[][..], Vec::as_slice);
+        let group = all
+            .get(geo.ino_ag(ino) as usize)
+            .map_or(&[][..], Vec::as_slice);
         let at = group.partition_point(|chunk| chunk.start <= agino);
         let chunk = at.checked_sub(1).map(|at| group[at]);
         let chunk = chunk.filter(|chunk| agino - chunk.start < CHUNK);

@@ -60,18 +60,33 @@ fn space(trees: &Trees<'_>, ag: u32, log: &mut Log) -> u64 {
     let (totals, headers) = (trees.results.of(ag), &trees.groups[ag as usize]);
     let Some(agf) = &headers.agf else { return 0 };
     let beyond_root = |tree: Tree| totals.blocks(tree).saturating_sub(1);
-    let btrees: u64 = [Tree::Bno, Tree::Cnt, Tree::Rmap].map(beyond_root).iter().sum();
+    let btrees: u64 = [Tree::Bno, Tree::Cnt, Tree::Rmap]
+        .map(beyond_root)
+        .iter()
+        .sum();
     let mut compare = Compare { ag, log };
-    compare.counts(&AGF_FREEBLKS, agf.agf_freeblks.get(), totals.free_by_block());
+    compare.counts(
+        &AGF_FREEBLKS,
+        agf.agf_freeblks.get(),
+        totals.free_by_block(),
+    );
     compare.counts(&AGF_LONGEST, agf.agf_longest.get(), totals.longest());
     if geo.lazy_count {
         compare.counts(&AGF_BTREEBLKS, agf.agf_btreeblks.get(), btrees);
     }
     if geo.rmapbt {
-        compare.counts(&RMAP_BLOCKS, agf.agf_rmap_blocks.get(), totals.blocks(Tree::Rmap));
+        compare.counts(
+            &RMAP_BLOCKS,
+            agf.agf_rmap_blocks.get(),
+            totals.blocks(Tree::Rmap),
+        );
     }
     if geo.reflink {
-        compare.counts(&REFC_BLOCKS, agf.agf_refcount_blocks.get(), totals.blocks(Tree::Refcount));
+        compare.counts(
+            &REFC_BLOCKS,
+            agf.agf_refcount_blocks.get(),
+            totals.blocks(Tree::Refcount),
+        );
     }
     if !totals.free_agree() {
         let finding = Finding::new(&FREE_ONE_TREE).group(ag);
@@ -96,9 +111,17 @@ fn group_inodes(trees: &Trees<'_>, ag: u32, chunks: &[Chunk], log: &mut Log) {
         compare.counts(&AGI_FREECOUNT_F, agi.agi_freecount.get(), free_by_fino);
     }
     if geo.inobtcount {
-        compare.counts(&INOBT_BLOCKS, agi.agi_iblocks.get(), totals.blocks(Tree::Ino));
+        compare.counts(
+            &INOBT_BLOCKS,
+            agi.agi_iblocks.get(),
+            totals.blocks(Tree::Ino),
+        );
         if geo.finobt {
-            compare.counts(&FINOBT_BLOCKS, agi.agi_fblocks.get(), totals.blocks(Tree::Fino));
+            compare.counts(
+                &FINOBT_BLOCKS,
+                agi.agi_fblocks.get(),
+                totals.blocks(Tree::Fino),
+            );
         }
     }
     let new = agi.agi_newino.get();
@@ -112,6 +135,10 @@ fn group_inodes(trees: &Trees<'_>, ag: u32, chunks: &[Chunk], log: &mut Log) {
     }
     if agi.agi_dirino.get() != NULL_AGINO {
         let finding = Finding::new(&AGI_HINTS).group(ag);
-        log.add(finding.found(agi.agi_dirino.get()).note("agi_dirino is not null"));
+        log.add(
+            finding
+                .found(agi.agi_dirino.get())
+                .note("agi_dirino is not null"),
+        );
     }
 }

@@ -95,7 +95,10 @@ impl Uses {
         let runs = group.lock().unwrap_or_else(PoisonError::into_inner);
         let end = u64::from(start) + u64::from(length);
         let overlap = |run: &Run| {
-            let (from, to) = (run.0.max(start), (u64::from(run.0) + u64::from(run.1)).min(end));
+            let (from, to) = (
+                run.0.max(start),
+                (u64::from(run.0) + u64::from(run.1)).min(end),
+            );
             (u64::from(from) < to).then(|| (from, (to - u64::from(from)) as u32, run.2))
         };
         runs.iter().filter_map(overlap).collect()

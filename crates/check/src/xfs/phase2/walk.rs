@@ -115,7 +115,7 @@ impl Trees<'_> {
         roots
     }
 
-    /// Takes the block of a tree; whether it was nobody's.
+    /// Takes the block of a tree; whether it was free to take.
     fn take(&self, tree: Tree, visit: &Visit, log: &mut Log) -> bool {
         let mapped = Mapped {
             owner: Uses::owner(tree),
@@ -173,7 +173,14 @@ impl Trees<'_> {
         Ok(nodes)
     }
 
-    fn piece(&self, tree: Tree, level: u32, visits: &[Visit], worker: &mut Worker, piece: &Piece<'_>) {
+    fn piece(
+        &self,
+        tree: Tree,
+        level: u32,
+        visits: &[Visit],
+        worker: &mut Worker,
+        piece: &Piece<'_>,
+    ) {
         let at = piece.tag as u32;
         let Some(visit) = visits.get(at as usize) else {
             return;

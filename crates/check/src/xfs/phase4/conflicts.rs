@@ -23,7 +23,10 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: 
     conflicts.truncate(LOOKED_AT);
     for conflict in &conflicts {
         let geo = &volume.geo;
-        let (ag, start) = (geo.ag_of(conflict.fsblock) as u32, geo.agbno_of(conflict.fsblock));
+        let (ag, start) = (
+            geo.ag_of(conflict.fsblock) as u32,
+            geo.agbno_of(conflict.fsblock),
+        );
         let before = owners.before(volume, state, ag, start, conflict.length);
         let problem = problem(volume, state, conflict, before, (ag, start));
         log.add(
@@ -33,13 +36,20 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: 
                 .note(format!(
                     "{} blocks of its {} fork; taken before by {}",
                     conflict.length,
-                    if conflict.owner.attr { "attribute" } else { "data" },
+                    if conflict.owner.attr {
+                        "attribute"
+                    } else {
+                        "data"
+                    },
                     before.words()
                 )),
         );
     }
     if rest > 0 {
-        log.add_times(Finding::new(&EXT_USED).note(format!("{rest} more extents")), rest as u64);
+        log.add_times(
+            Finding::new(&EXT_USED).note(format!("{rest} more extents")),
+            rest as u64,
+        );
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::owners::{Before, Owners};
 use crate::frame::finding::Finding;
+use crate::frame::maps::{Bits, OutOfMemory};
 use crate::frame::problem::Problem;
 use crate::xfs::claims::SharedExtent;
 use crate::xfs::phase2::{Count, Use};
@@ -11,11 +12,20 @@ use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
-    EXT_COW, EXT_FREE, EXT_META, REFC_EXTRA, REFC_MISSING, REFC_WRONG, REFLINK_SET,
+    EXT_COW, EXT_FREE, EXT_META, REFC_EXTRA, REFC_MISSING, REFC_WRONG, REFLINK_SET, REFLINK_USELESS,
 };
 
 /// Compares all groups, and takes the blocks of these files.
-pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: &mut Log) {
+///
+/// # Errors
+/// There is no memory.
+pub(super) fn run(
+    volume: &Volume<'_>,
+    state: &State,
+    owners: &mut Owners,
+    log: &mut Log,
+) -> Result<(), OutOfMemory> {
+    let mut users = Users::new(state.chunks.ranks())?;
     for ag in 0..volume.geo.ag_count {
         let mut extents = state.claims.take_shared(ag);
         extents.sort_unstable();
@@ -25,11 +35,53 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: 
                 join(&mut found, (start, length, depth));
             }
         });
+        users.add(state, &extents, &found);
         claim(volume, state, ag, &extents, owners, log);
         if volume.geo.reflink && !state.suspect.counts.load(Relaxed) {
             let stored = state.shared.get(ag as usize).map_or(&[][..], Vec::as_slice);
             compare(volume, ag, &found, stored, log);
         }
+    }
+    users.idle(|rank| log.add(Finding::new(&REFLINK_USELESS).inode(state.chunks.ino(rank))));
+    Ok(())
+}
+
+/// Files with the shared flag, and those of them that share something: a bit for each rank. Pages without either take no memory.
+struct Users {
+    flagged: Bits,
+    sharing: Bits,
+}
+
+impl Users {
+    fn new(ranks: u64) -> Result<Users, OutOfMemory> {
+        Ok(Users {
+            flagged: Bits::new(ranks)?,
+            sharing: Bits::new(ranks)?,
+        })
+    }
+
+    /// Adds the extents of a group; `shared` are the runs that more than one extent has, ascending.
+    fn add(&mut self, state: &State, extents: &[SharedExtent], shared: &[Count]) {
+        for extent in extents {
+            let Some(rank) = state.chunks.rank(extent.ino) else {
+                continue;
+            };
+            self.flagged.set(rank);
+            let end = extent.start.saturating_add(extent.length);
+            let at = shared.partition_point(|run| run.0 < end);
+            let last = at.checked_sub(1).map(|at| shared[at]);
+            if last.is_some_and(|run| run.0.saturating_add(run.1) > extent.start) {
+                self.sharing.set(rank);
+            }
+        }
+    }
+
+    /// Hands on files that share nothing.
+    fn idle(&self, each: impl FnMut(u64)) {
+        self.flagged
+            .ones()
+            .filter(|rank| !self.sharing.get(*rank))
+            .for_each(each);
     }
 }
 
@@ -61,7 +113,9 @@ fn depths(extents: &[SharedExtent], mut run: impl FnMut(u32, u32, u32)) {
         at = to;
         if is_begin {
             if let Some(extent) = next.next() {
-                ends.push(std::cmp::Reverse(extent.start.saturating_add(extent.length)));
+                ends.push(std::cmp::Reverse(
+                    extent.start.saturating_add(extent.length),
+                ));
             }
         } else {
             ends.pop();
@@ -90,7 +144,9 @@ fn claim(
             Before::Meta(_) | Before::Chunk => &EXT_META,
             Before::File => &REFLINK_SET,
         };
-        let finding = Finding::new(problem).group(ag).block(volume.geo.fsblock(ag, start));
+        let finding = Finding::new(problem)
+            .group(ag)
+            .block(volume.geo.fsblock(ag, start));
         log.add(finding.note(format!(
             "{} blocks of files with the shared flag; taken before by {}",
             end - start,
@@ -120,7 +176,9 @@ fn compare(volume: &Volume<'_>, ag: u32, found: &[Count], stored: &[Count], log:
             Finding::new(problem)
                 .group(ag)
                 .block(volume.geo.fsblock(ag, start))
-                .note(format!("agbno {start}, {length} blocks, {count} owners{note}")),
+                .note(format!(
+                    "agbno {start}, {length} blocks, {count} owners{note}"
+                )),
         );
     };
     for shared in found {
@@ -128,7 +186,10 @@ fn compare(volume: &Volume<'_>, ag: u32, found: &[Count], stored: &[Count], log:
         match at.checked_sub(1).map(|at| stored[at]) {
             Some(record) if record == *shared => {}
             Some(record) if u64::from(record.0) + u64::from(record.1) > shared.0.into() => {
-                let note = format!("; the record has agbno {}, {} blocks, {} owners", record.0, record.1, record.2);
+                let note = format!(
+                    "; the record has agbno {}, {} blocks, {} owners",
+                    record.0, record.1, record.2
+                );
                 finding(&REFC_WRONG, *shared, note);
             }
             _ => finding(&REFC_MISSING, *shared, String::new()),
@@ -158,7 +219,7 @@ mod tests {
             list in proptest::collection::vec((0..200_u32, 1..30_u32), 0..40),
         ) {
             let mut extents: Vec<SharedExtent> =
-                list.into_iter().map(|(start, length)| SharedExtent { start, length }).collect();
+                list.into_iter().map(|(start, length)| SharedExtent { start, length, ino: 0 }).collect();
             extents.sort_unstable();
             let mut plain = vec![0_u32; 300];
             for extent in &extents {

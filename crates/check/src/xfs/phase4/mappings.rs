@@ -1,7 +1,7 @@
 //! Reverse mappings: windows in which found and stored mappings differ, compared exactly.
 //!
 //! Inodes are read a second time for that, and only mappings in those windows are kept. `xfs_repair` looks for what it found in the btree; it
-//! never looks for what the btree has in what it found. So a surplus record is no fault for it, unless its blocks are nobody's.
+//! never looks for what the btree has in what it found. So a surplus record is no fault for it, unless nothing uses its blocks.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -97,7 +97,10 @@ fn group(
     log: &mut Log,
 ) {
     let in_windows = |start: u32, length: u32| {
-        let (first, last) = (start / WINDOW, start.saturating_add(length.max(1) - 1) / WINDOW);
+        let (first, last) = (
+            start / WINDOW,
+            start.saturating_add(length.max(1) - 1) / WINDOW,
+        );
         let at = windows.partition_point(|window| *window < first);
         windows.get(at).is_some_and(|window| *window <= last)
     };
@@ -141,7 +144,10 @@ fn clipped(windows: &[u32], start: u32, length: u32) -> Vec<(u32, u32)> {
         .take_while(|base| *base < end)
         .map(|base| {
             let first = base.max(start.into());
-            (first as u32, (end.min(base + u64::from(WINDOW)) - first) as u32)
+            (
+                first as u32,
+                (end.min(base + u64::from(WINDOW)) - first) as u32,
+            )
         })
         .collect()
 }
@@ -186,10 +192,7 @@ impl Compare<'_> {
             if covered {
                 continue;
             }
-            let meta = matches!(
-                mapping.mapped.owner,
-                owner::AG | owner::INOBT | owner::REFC
-            );
+            let meta = matches!(mapping.mapped.owner, owner::AG | owner::INOBT | owner::REFC);
             let touched = around(stored, mapping, longest)
                 .any(|record| record.mapped.owner == mapping.mapped.owner);
             let problem = match (meta, touched) {
@@ -223,10 +226,15 @@ impl Compare<'_> {
     fn surplus(&mut self, part: &Found, others: &[Found]) -> &'static Problem {
         let Some(other) = others.first() else {
             let (state, volume) = (self.state, self.volume);
-            let free = self.owners.is_free(volume, state, self.ag, part.start, part.length);
+            let free = self
+                .owners
+                .is_free(volume, state, self.ag, part.start, part.length);
             return if free { &RMAP_EXTRA } else { &BLOCK_UNKNOWN };
         };
+        let btree = |owner: u64| matches!(owner, owner::AG | owner::INOBT);
         match other.mapped.owner {
+            // xfs_repair does not tell the two apart.
+            one if btree(one) && btree(part.mapped.owner) => &RMAP_EXTRA,
             owner::FS | owner::LOG => &RMAP_X_STATIC,
             owner::AG | owner::INOBT => &RMAP_X_AGMETA,
             owner::INODES => &RMAP_X_INODES,

@@ -78,9 +78,10 @@ impl Owners {
         start: u32,
         length: u32,
     ) -> bool {
-        let (Some(slot), Some(headers)) =
-            (self.free.get_mut(ag as usize), state.groups.get(ag as usize))
-        else {
+        let (Some(slot), Some(headers)) = (
+            self.free.get_mut(ag as usize),
+            state.groups.get(ag as usize),
+        ) else {
             return false;
         };
         let free = slot.get_or_insert_with(|| records::free(volume, headers, ag));

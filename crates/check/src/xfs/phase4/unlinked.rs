@@ -32,7 +32,11 @@ fn list(volume: &Volume<'_>, ag: u32, bucket: usize, head: u32, log: &mut Log) {
     while at != NULL_AGINO && met.len() < LONGEST {
         let ino = geo.ino(ag, at);
         let mut wrong = |what: &str| {
-            log.add(Finding::new(&UNLINKED_LIST).inode(ino).note(format!("bucket {bucket}: {what}")));
+            log.add(
+                Finding::new(&UNLINKED_LIST)
+                    .inode(ino)
+                    .note(format!("bucket {bucket}: {what}")),
+            );
         };
         if !geo.is_inode(ino) || geo.ino_ag(ino) != u64::from(ag) {
             return wrong("the list leads to an inode that cannot exist");
@@ -44,7 +48,11 @@ fn list(volume: &Volume<'_>, ag: u32, bucket: usize, head: u32, log: &mut Log) {
             wrong("the inode belongs to another bucket");
         }
         let mut bytes = vec![0; geo.inode_size as usize];
-        if volume.source.read_at(&mut bytes, geo.ino_offset(ino)).is_err() {
+        if volume
+            .source
+            .read_at(&mut bytes, geo.ino_offset(ino))
+            .is_err()
+        {
             return wrong("the inode cannot be read");
         }
         let inode = Inode::new(geo, &bytes);

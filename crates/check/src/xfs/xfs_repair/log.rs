@@ -86,16 +86,6 @@ impl Log {
         self.skips_names = true;
     }
 
-    /// Whether it has no finding.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.frame.is_empty()
-    }
-
-    /// Whether a problem was found.
-    pub(crate) fn has(&self, problem: &Problem) -> bool {
-        self.frame.count(problem) > 0
-    }
-
     /// All findings in order, and the run of `xfs_repair` that they come to: what it never reaches is marked.
     pub(crate) fn finish(self) -> (Findings, Run) {
         let mut findings = self.frame.finish();

@@ -40,7 +40,9 @@ fn raised(root: &Path) -> BTreeMap<String, String> {
             if !importing && !line.starts_with("//") {
                 let part = |c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
                 for word in line.split(part).filter(|word| !word.is_empty()) {
-                    raised.entry(word.to_owned()).or_insert_with(|| relative.clone());
+                    raised
+                        .entry(word.to_owned())
+                        .or_insert_with(|| relative.clone());
                 }
             }
             importing &= !line.ends_with(';');
@@ -55,9 +57,10 @@ fn table(root: &Path) -> String {
     for case in forge::damage::xfs::all() {
         cases.entry(case.code).or_default().push(case.name);
     }
-    let mut table = "| number | code | phase | under -n | severity | looked for in | cases | meaning |\n\
+    let mut table =
+        "| number | code | phase | under -n | severity | looked for in | cases | meaning |\n\
                      |---|---|---|---|---|---|---|---|\n"
-        .to_owned();
+            .to_owned();
     for problem in problems::all() {
         let constant = problem.name.trim_start_matches("XFS-").replace('-', "_");
         let class = match problem.class {
@@ -87,7 +90,10 @@ fn table(root: &Path) -> String {
 
 #[test]
 fn the_document_lists_every_problem() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
     let file = root.join("docs/checker-codes-xfs.md");
     let text = std::fs::read_to_string(&file).unwrap();
     let (before, rest) = text.split_once(BEGIN).unwrap();

@@ -31,8 +31,14 @@ const PROFILE: &str = r#"
 fn assert_sound(image: &Forged, what: &str) -> Report {
     let found = report(&image.image, 2);
     let lines = lines(&found);
-    assert!(found.verdict(Judge::Reference).is_clean(), "{what}: {lines:#?}");
-    assert!(found.verdict(Judge::Strict).is_clean(), "{what}: {lines:#?}");
+    assert!(
+        found.verdict(Judge::Reference).is_clean(),
+        "{what}: {lines:#?}"
+    );
+    assert!(
+        found.verdict(Judge::Strict).is_clean(),
+        "{what}: {lines:#?}"
+    );
     found
 }
 

@@ -48,7 +48,8 @@ pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
     let (content, advice) = match content {
         Content::Unknown
         | Content::Known(Signature {
-            format: Format::Ext | Format::Ocfs2 | Format::O2image | Format::Xfs | Format::XfsMetadump,
+            format:
+                Format::Ext | Format::Ocfs2 | Format::O2image | Format::Xfs | Format::XfsMetadump,
             ..
         }) => return None,
         Content::Empty => (

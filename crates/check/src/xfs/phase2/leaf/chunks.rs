@@ -4,9 +4,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ondisk::xfs::btree::Tree;
+use ondisk::xfs::feature;
 use ondisk::xfs::geometry::CHUNK;
 use ondisk::xfs::record::InobtRecord;
-use ondisk::xfs::feature;
 
 use super::super::block::Node;
 use super::super::walk::{Trees, Visit};
@@ -60,7 +60,10 @@ pub(super) fn judge(
         all.push(chunks);
     } else {
         totals.free_inodes_by_fino.fetch_add(free, Relaxed);
-        let mut all = totals.free_chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = totals
+            .free_chunks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         all.append(&mut chunks);
     }
     node
@@ -112,15 +115,25 @@ fn chunk(
         raise(&INOBT_HOLE_USED, "an inode in a hole is not free".into());
     }
     if stored != free {
-        let problem = if tree == Tree::Ino { &INOBT_FREECOUNT } else { &FINOBT_FREECOUNT };
-        raise(problem, format!("{stored} free inodes, and the mask has {free}"));
+        let problem = if tree == Tree::Ino {
+            &INOBT_FREECOUNT
+        } else {
+            &FINOBT_FREECOUNT
+        };
+        raise(
+            problem,
+            format!("{stored} free inodes, and the mask has {free}"),
+        );
     }
     if tree == Tree::Fino && stored == 0 {
         raise(&FINOBT_FULL, "no free inode".into());
     }
     let count = CHUNK - holes.count_ones();
     if record.count(geo.sparse_inodes) != count {
-        let note = format!("{} inodes, and the holes leave {count}", record.count(geo.sparse_inodes));
+        let note = format!(
+            "{} inodes, and the holes leave {count}",
+            record.count(geo.sparse_inodes)
+        );
         raise(&INOBT_COUNT, note);
     }
     Some(chunk)
@@ -137,7 +150,9 @@ pub(in crate::xfs::phase2) fn free_chunks(
     for record in free {
         let at = chunks.partition_point(|chunk| chunk.start <= record.start);
         let chunk = at.checked_sub(1).map(|at| chunks[at]);
-        let next = chunks.get(at).is_some_and(|next| next.start - record.start < CHUNK);
+        let next = chunks
+            .get(at)
+            .is_some_and(|next| next.start - record.start < CHUNK);
         let problem: &'static Problem = match chunk {
             Some(chunk) if chunk.start == record.start => {
                 if record.holes & !chunk.holes != 0 || chunk.holes & !record.holes != 0 {

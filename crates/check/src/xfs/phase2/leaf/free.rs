@@ -33,7 +33,11 @@ pub(super) fn judge(
     for index in 0..used {
         let at = tree.record_at(geo, index);
         let (start, length) = (be32(bytes, at), be32(bytes, at + 4));
-        let place = || trees.finding(&FSBT_START, visit).note(format!("agbno {start}, {length} blocks"));
+        let place = || {
+            trees
+                .finding(&FSBT_START, visit)
+                .note(format!("agbno {start}, {length} blocks"))
+        };
         let mut raise = |problem| {
             let mut finding = place();
             finding.problem = problem;

@@ -49,8 +49,7 @@ impl Mapping {
             && self.length.checked_add(next.length).is_some()
             && (owner::is_special(one.owner)
                 || one.flags == two.flags
-                    && (!one.advances
-                        || one.offset.wrapping_add(self.length.into()) == two.offset))
+                    && (!one.advances || one.offset.wrapping_add(self.length.into()) == two.offset))
     }
 }
 
@@ -103,7 +102,11 @@ pub(super) fn judge(
                 raise(&RMAP_META_OFFSET);
             }
         }
-        extend(&mut node, key, u64::from(record.start) + u64::from(record.length));
+        extend(
+            &mut node,
+            key,
+            u64::from(record.start) + u64::from(record.length),
+        );
         trees
             .claims
             .unmap(visit.ag, record.start, record.length, &record.mapped);
@@ -163,7 +166,11 @@ pub(crate) fn words(record: &Mapping) -> String {
         ino => format!("inode {ino}"),
     };
     let mut text = format!("agbno {}, {} blocks, {whose}", record.start, record.length);
-    for (bit, name) in [(RMAP_ATTR, "attribute fork"), (RMAP_BMBT, "btree block"), (RMAP_UNWRITTEN, "unwritten")] {
+    for (bit, name) in [
+        (RMAP_ATTR, "attribute fork"),
+        (RMAP_BMBT, "btree block"),
+        (RMAP_UNWRITTEN, "unwritten"),
+    ] {
         if flags & bit != 0 {
             text.push_str(", ");
             text.push_str(name);

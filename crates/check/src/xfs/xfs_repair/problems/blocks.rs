@@ -6,7 +6,7 @@ use crate::frame::problem::{Class, Problem, Severity};
 
 problems! {
     BLOCKS:
-    BLOCK_UNKNOWN = 0x0600 3 "XFS-BLOCK-UNKNOWN" Error Metadata "blocks: by the reverse mappings (or as left-over staging) in use, but nobody was found who uses them";
+    BLOCK_UNKNOWN = 0x0600 3 "XFS-BLOCK-UNKNOWN" Error Metadata "blocks: in use by the reverse mappings, and nothing uses them";
     RT_STATE = 0x0601 3 "XFS-RT-STATE" Error Metadata "rt extent: impossible state";
     RMAP_AGF = 0x0602 3 "XFS-RMAP-AGF" Error Metadata "AG: AGF is refused by the verifier (here its counters and levels count at last)";
     RMAP_READ = 0x0603 3 "XFS-RMAP-READ" Error Metadata "rmapbt: record cannot be looked up";

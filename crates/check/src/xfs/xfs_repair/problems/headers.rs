@@ -8,7 +8,7 @@ problems! {
     HEADERS:
     SB_CRC = 0x0200 1 "XFS-SB-CRC" Error Metadata "sb of each AG: checksum of an AG's superblock";
     SB_COPY_GEOMETRY = 0x0201 1 "XFS-SB-COPY-GEOMETRY" Error Metadata "sb of each AG: its geometry is not the primary's: sizes, counts, log start and blocks, sector, inode size, realtime geometry, alignment bits";
-    SB_TAIL = 0x0202 1 "XFS-SB-TAIL" Error Metadata "sb of each AG: bytes behind the last field that the version has are not zero";
+    SB_TAIL = 0x0202 1 "XFS-SB-TAIL" Error Metadata "sb of each AG: bytes after the last field that the version has are not zero";
     SB_FLAGS = 0x0203 1 "XFS-SB-FLAGS" Error Metadata "sb of each AG: flags byte is not zero";
     SB_COPY_UQUOTA = 0x0204 1 "XFS-SB-COPY-UQUOTA" Error Metadata "secondary sb: a secondary (in-progress byte 1) names a user quota inode";
     SB_COPY_GQUOTA = 0x0205 1 "XFS-SB-COPY-GQUOTA" Error Metadata "secondary sb: ";
@@ -23,7 +23,7 @@ problems! {
     SB_COPY_LOGINCOMPAT = 0x020e 1 "XFS-SB-COPY-LOGINCOMPAT" Optional Cosmetic "secondary sb: log-incompat bits differ: logged only under -n, exit unaffected";
     SB_NEEDSREPAIR = 0x020f 1 "XFS-SB-NEEDSREPAIR" Error Metadata "sb 0: needs-repair bit is set in the primary";
     AGF_CRC = 0x0210 1 "XFS-AGF-CRC" Error Metadata "AGF: checksum";
-    AGF_MAGIC = 0x0211 1 "XFS-AGF-MAGIC" Error Metadata "AGF: magic";
+    AGF_MAGIC = 0x0211 1 "XFS-AGF-MAGIC" Error Metadata "AGF: magic number";
     AGF_VERSION = 0x0212 1 "XFS-AGF-VERSION" Error Metadata "AGF: version is not 1";
     AGF_SEQNO = 0x0213 1 "XFS-AGF-SEQNO" Error Metadata "AGF: number of the AG";
     AGF_LENGTH = 0x0214 1 "XFS-AGF-LENGTH" Error Metadata "AGF: length; the last AG has the rest of the device";
@@ -31,7 +31,7 @@ problems! {
     AGF_FLLAST = 0x0216 1 "XFS-AGF-FLLAST" Error Metadata "AGF: last index";
     AGF_UUID = 0x0217 1 "XFS-AGF-UUID" Error Metadata "AGF: UUID is not the filesystem's (meta UUID if that feature is on)";
     AGI_CRC = 0x0218 1 "XFS-AGI-CRC" Error Metadata "AGI: checksum";
-    AGI_MAGIC = 0x0219 1 "XFS-AGI-MAGIC" Error Metadata "AGI: magic";
+    AGI_MAGIC = 0x0219 1 "XFS-AGI-MAGIC" Error Metadata "AGI: magic number";
     AGI_VERSION = 0x021a 1 "XFS-AGI-VERSION" Error Metadata "AGI: version is not 1";
     AGI_SEQNO = 0x021b 1 "XFS-AGI-SEQNO" Error Metadata "AGI: number of the AG";
     AGI_LENGTH = 0x021c 1 "XFS-AGI-LENGTH" Error Metadata "AGI: length";

@@ -8,7 +8,7 @@ problems! {
     MAPPINGS:
     RMAP_LEVELS = 0x0300 1 "XFS-RMAP-LEVELS" Error Metadata "AGF: levels";
     RMAP_ROOT = 0x0301 1 "XFS-RMAP-ROOT" Error Metadata "AGF: root";
-    RMAP_BLOCKS = 0x0302 1 "XFS-RMAP-BLOCKS" Error Accounting "AGF: number of blocks of the tree (the two numbers of the message are swapped)";
+    RMAP_BLOCKS = 0x0302 1 "XFS-RMAP-BLOCKS" Error Accounting "AGF: number of blocks of the tree";
     RMAP_MAGIC = 0x0303 1 "XFS-RMAP-MAGIC" Error Metadata "rmapbt: magic";
     RMAP_LEVEL = 0x0304 1 "XFS-RMAP-LEVEL" Error Metadata "rmapbt: level";
     RMAP_CLAIMED = 0x0305 1 "XFS-RMAP-CLAIMED" Error Metadata "rmapbt: block of the tree already used";
@@ -21,7 +21,7 @@ problems! {
     RMAP_META_OFFSET = 0x030c 1 "XFS-RMAP-META-OFFSET" Error Metadata "rmapbt: special owner with an offset";
     RMAP_ORDER = 0x030d 1 "XFS-RMAP-ORDER" Error Metadata "rmapbt: order (start, owner, offset) with reflink; without it no overlap either";
     RMAP_MERGE = 0x030e 1 "XFS-RMAP-MERGE" Error Metadata "rmapbt: could be one with the record before";
-    RMAP_HIGH_REC = 0x030f 1 "XFS-RMAP-HIGH-REC" Error Metadata "rmapbt: record ends behind the high key of its block";
+    RMAP_HIGH_REC = 0x030f 1 "XFS-RMAP-HIGH-REC" Error Metadata "rmapbt: record ends after the high key of its block";
     RMAP_KEY_FLAGS = 0x0310 1 "XFS-RMAP-KEY-FLAGS" Error Metadata "rmapbt: key with impossible bits";
     RMAP_HIGH_KEY = 0x0311 1 "XFS-RMAP-HIGH-KEY" Error Metadata "rmapbt: high key of an entry is above that of its block's parent";
     RMAP_POINTER = 0x0312 1 "XFS-RMAP-POINTER" Error Metadata "rmapbt: child pointer outside of the AG";
@@ -42,7 +42,7 @@ problems! {
     REFC_ONE = 0x0321 1 "XFS-REFC-ONE" Error Metadata "refcountbt: count 1 without the staging bit";
     REFC_START = 0x0322 1 "XFS-REFC-START" Error Metadata "refcountbt: start outside";
     REFC_LENGTH = 0x0323 1 "XFS-REFC-LENGTH" Error Metadata "refcountbt: length";
-    REFC_COW_LEFT = 0x0324 1 "XFS-REFC-COW-LEFT" Error Metadata "refcountbt: a staging extent was left behind: normal after a crash, never after a clean unmount; makes exit 1";
+    REFC_COW_LEFT = 0x0324 1 "XFS-REFC-COW-LEFT" Error Metadata "refcountbt: a staging extent is left: normal after a crash, never after a clean unmount";
     REFC_COW_CLAIMED = 0x0325 1 "XFS-REFC-COW-CLAIMED" Error Metadata "refcountbt: its blocks are used otherwise";
     REFC_COUNT = 0x0326 1 "XFS-REFC-COUNT" Error Accounting "refcountbt: count 0 or above the maximum";
     REFC_ORDER = 0x0327 1 "XFS-REFC-ORDER" Error Metadata "refcountbt: order within a leaf";
