@@ -1,7 +1,7 @@
 //! One thread's findings and lists while it judges: the sink of phases 3 and 6.
 
+use ondisk::xfs::Extent;
 use ondisk::xfs::directory::file_type;
-use ondisk::xfs::{Extent, Geometry};
 
 use super::claims::Owner;
 use super::directories::Gathered;
@@ -35,8 +35,6 @@ pub(crate) struct Worker<'a> {
     chunk: (u64, u64),
     /// Whether nothing but claims is wanted.
     pub(crate) claims_only: bool,
-    /// Whether the inode that is judged shares blocks, by the btree of reference counts. Whoever judges it resets this.
-    pub(crate) shares: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -52,7 +50,6 @@ impl<'a> Worker<'a> {
             final_types,
             chunk: (u64::MAX, 0),
             claims_only: state.is_second(),
-            shares: false,
         }
     }
 
@@ -153,16 +150,6 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Whether the btree of reference counts has any of these blocks as shared.
-fn is_shared(state: &State, geo: &Geometry, claim: &Claim) -> bool {
-    let records = state.shared.get(geo.ag_of(claim.block) as usize);
-    let records = records.map_or(&[][..], Vec::as_slice);
-    let start = u64::from(geo.agbno_of(claim.block));
-    let before = records.partition_point(|record| u64::from(record.0) < start + claim.count);
-    let last = records[..before].last();
-    last.is_some_and(|record| u64::from(record.0) + u64::from(record.1) > start)
-}
-
 impl Sink for Worker<'_> {
     fn find(&mut self, finding: Finding) {
         if !self.claims_only {
@@ -177,9 +164,6 @@ impl Sink for Worker<'_> {
             regular: claim.regular,
             shares: claim.flagged,
         };
-        if claim.flagged && !self.shares {
-            self.shares = is_shared(self.state, &self.rules.geometry, claim);
-        }
         if claim.tree {
             self.state.claims.bmbt_block(&owner, claim.block);
         } else {

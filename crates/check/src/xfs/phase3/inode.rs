@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
-use ondisk::xfs::dinode::{Format, Inode, flag, flag2, mode};
+use ondisk::xfs::dinode::{Format, Inode, flag, mode};
 use ondisk::xfs::directory::file_type;
 use ondisk::xfs::shortform;
 
@@ -22,7 +22,7 @@ use crate::xfs::worker::Worker;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
     ATTR_ROOT_HOLE, DIR_BEYOND, DIR_BLOCK_MISSING, DIR_SHAPE, DIR_SIZE_BLOCKS, FILE_SIZE_EXTENT,
-    INODE_CLEAR_RBM, INODE_CLEAR_RSUM, LINK_HOLE, REFLINK_USELESS,
+    INODE_CLEAR_RBM, INODE_CLEAR_RSUM, LINK_HOLE,
 };
 
 /// Blocks that a thread queues before it shares them.
@@ -77,7 +77,6 @@ impl<'a, 'v> Judge<'a, 'v> {
     /// Judges an inode. Without a reader of blocks, one whose fork is a btree is put off.
     pub(super) fn inode(&mut self, rank: u64, it: &Subject<'_>, reader: Option<&mut Reader<'_>>) {
         let rules = self.worker.rules;
-        self.worker.shares = false;
         match judge(rules, it, &mut self.forks, reader, &mut self.worker) {
             Outcome::Deferred => self.deferred.push(rank),
             Outcome::Free => self.settle(rank, kind::FREE),
@@ -123,10 +122,7 @@ impl<'a, 'v> Judge<'a, 'v> {
             mode::REGULAR if rules.is_quota(it.ino) => {
                 queue(&mut self.worker.named, Use::Quota, rank, &self.forks.data);
             }
-            mode::REGULAR => {
-                self.end_of_file(it);
-                self.useless_flag(it);
-            }
+            mode::REGULAR => self.end_of_file(it),
             _ => {}
         }
         if attributes && inode.aformat() != Format::Local as u8 {
@@ -230,15 +226,6 @@ impl<'a, 'v> Judge<'a, 'v> {
             let finding = it.about(&FILE_SIZE_EXTENT).found(inode.size());
             let end = format!("blocks up to {}", self.forks.data.end);
             self.worker.own(finding.note(end));
-        }
-    }
-
-    /// The flag of shared blocks on a file that shares none.
-    fn useless_flag(&mut self, it: &Subject<'_>) {
-        let flagged = it.inode.flags2() & flag2::REFLINK != 0;
-        let known = !self.worker.state.suspect.counts.load(Relaxed);
-        if flagged && known && !self.worker.shares {
-            self.worker.own(it.about(&REFLINK_USELESS));
         }
     }
 
