@@ -21,7 +21,7 @@ impl Chunk {
     /// A bit for each inode that does not exist.
     pub(crate) fn hole_bits(&self) -> u64 {
         (0..16).fold(0, |bits, at| {
-            bits | u64::from(self.holes >> at & 1) * (0xf << (4 * at))
+            bits | (u64::from(self.holes >> at & 1) * (0xf << (4 * at)))
         })
     }
 

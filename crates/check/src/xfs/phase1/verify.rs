@@ -166,7 +166,7 @@ fn log(sb: &Superblock) -> Result<(), Fault> {
         && (blocks == 0
             || blocks > 1 << 20
             || bytes > (2 << 30) - (10 << 20)
-            || unit > 1 && unit % sb.sb_blocksize.get() != 0)
+            || unit > 1 && !unit.is_multiple_of(sb.sb_blocksize.get()))
     {
         return fail(
             &SB_BAD_LOG,
@@ -240,10 +240,10 @@ fn rest(sb: &Superblock) -> Result<(), Fault> {
     if unit == 0 && width != 0 || unit != 0 && width == 0 {
         return fail(&SB_BAD_SUNIT, note);
     }
-    if unit != 0 && sb.sb_agblocks.get() % unit != 0 {
+    if unit != 0 && !sb.sb_agblocks.get().is_multiple_of(unit) {
         return fail(&SB_BAD_SUNIT, note);
     }
-    if unit != 0 && width % unit != 0 {
+    if unit != 0 && !width.is_multiple_of(unit) {
         return fail(&SB_BAD_SWIDTH, note);
     }
     if u32::from(sb.sb_blocklog) + u32::from(sb.sb_dirblklog) > 16 {

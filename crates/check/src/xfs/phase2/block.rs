@@ -138,14 +138,13 @@ fn header(
 /// A key at an offset.
 fn key_at(tree: Tree, bytes: &[u8], at: usize) -> Key {
     match tree {
-        Tree::Bno => [be32(bytes, at).into(), 0, 0],
         Tree::Cnt => [be32(bytes, at + 4).into(), be32(bytes, at).into(), 0],
         Tree::Rmap => [
             be32(bytes, at).into(),
             be64(bytes, at + 4),
             be64(bytes, at + 12),
         ],
-        Tree::Refcount | Tree::Ino | Tree::Fino => [be32(bytes, at).into(), 0, 0],
+        Tree::Bno | Tree::Refcount | Tree::Ino | Tree::Fino => [be32(bytes, at).into(), 0, 0],
     }
 }
 

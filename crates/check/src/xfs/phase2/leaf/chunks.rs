@@ -85,10 +85,10 @@ fn chunk(
         trees.distrust(tree);
     };
     let in_block = 1_u32 << geo.inopb_log;
-    let within = start % in_block.min(CHUNK) != 0;
+    let within = !start.is_multiple_of(in_block.min(CHUNK));
     let aligned = sb.has_version(feature::V4_ALIGN) && geo.inode_align > 1;
     let block = geo.agino_block(start);
-    if start == 0 || within || aligned && block % geo.inode_align != 0 {
+    if start == 0 || within || aligned && !block.is_multiple_of(geo.inode_align) {
         raise(&INOBT_ALIGN, format!("agbno {block}"));
     }
     let exists = |agino: u32| {

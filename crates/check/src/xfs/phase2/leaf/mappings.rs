@@ -1,5 +1,7 @@
 //! Reverse mappings.
 
+use std::fmt::Write as _;
+
 use ondisk::bytes::{be32, be64};
 use ondisk::xfs::btree::Tree;
 use ondisk::xfs::record::{RMAP_ATTR, RMAP_BMBT, RMAP_OFFSET, RMAP_UNWRITTEN, owner};
@@ -162,7 +164,7 @@ pub(crate) fn words(record: &Mapping) -> String {
         owner::INODES => "inodes".to_string(),
         owner::REFC => "refcount btree".to_string(),
         owner::COW => "staging".to_string(),
-        ino if owner::is_special(ino) => format!("owner {:#x}", ino),
+        ino if owner::is_special(ino) => format!("owner {ino:#x}"),
         ino => format!("inode {ino}"),
     };
     let mut text = format!("agbno {}, {} blocks, {whose}", record.start, record.length);
@@ -177,7 +179,7 @@ pub(crate) fn words(record: &Mapping) -> String {
         }
     }
     if record.mapped.advances {
-        text.push_str(&format!(", offset {offset}"));
+        let _ = write!(text, ", offset {offset}");
     }
     text
 }
