@@ -42,7 +42,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     let count = (items.len() + wide.len()) as u64;
     let mut gathered = sweep(volume, state, &rules, log, &items)?;
     drop(items);
-    wide::run(volume, state, &rules, log, wide, &mut gathered)?;
+    wide::run(volume, state, &rules, log, &wide, &mut gathered)?;
     targets(volume, state, &rules, log)?;
     local::run(volume, state, &rules, log)?;
     directories::compare(state, &rules, log);

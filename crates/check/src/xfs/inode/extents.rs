@@ -214,4 +214,56 @@ mod tests {
             &extent(MOST_BLOCKS, 10 + MOST_BLOCKS, 1)
         ));
     }
+
+    /// The codes of the extents of a regular file, and what they claim.
+    fn judged(extents: &[Extent], mode: u16) -> (Vec<&'static str>, Vec<(u64, u64)>) {
+        let rules = crate::xfs::fixture::rules();
+        let mut bytes = vec![0; 512];
+        bytes[2..4].copy_from_slice(&mode.to_be_bytes());
+        let subject = Subject {
+            ino: 200,
+            inode: ondisk::xfs::dinode::Inode::new(&rules.geometry, &bytes),
+            free: false,
+        };
+        let mut mapping = Mapping::default();
+        let mut lists = crate::xfs::sink::tests::Lists::default();
+        let extents = extents.iter().copied();
+        list(
+            &rules,
+            &subject,
+            Fork::Data,
+            extents,
+            &mut mapping,
+            &mut lists,
+        );
+        let claims = lists.claims.iter().map(|claim| (claim.block, claim.count));
+        (lists.codes, claims.collect())
+    }
+
+    #[test]
+    fn sound_extents_are_claimed_and_a_bad_one_ends_the_list() {
+        let (codes, claims) = judged(&[extent(0, 100, 2), extent(5, 200, 1)], 0o100_644);
+        assert_eq!((codes, claims), (vec![], vec![(100, 2), (200, 1)]));
+        let bad = |extent| {
+            let (codes, claims) = judged(&[extent, self::extent(90, 300, 1)], 0o100_644);
+            assert!(claims.is_empty());
+            codes
+        };
+        assert_eq!(bad(extent(0, 100, 0)), ["XFS-EXT-ZERO"]);
+        assert_eq!(bad(extent(0, 0, 1)), ["XFS-EXT-START"]);
+        assert_eq!(bad(extent(0, 5 << 16, 1)), ["XFS-EXT-START"]);
+        assert_eq!(bad(extent(0, 65_535, 2)), ["XFS-EXT-CROSS"]);
+        assert_eq!(bad(extent(1 << 53, 100, 1)), ["XFS-EXT-OFFSET"]);
+        let (codes, claims) = judged(&[extent(4, 100, 2), extent(5, 200, 1)], 0o100_644);
+        assert_eq!((codes, claims.len()), (vec!["XFS-EXT-ORDER"], 1));
+        let unwritten = Extent {
+            unwritten: true,
+            ..extent(0, 100, 1)
+        };
+        assert_eq!(
+            judged(&[unwritten], 0o040_755).0,
+            ["XFS-EXT-UNWRITTEN-TYPE"]
+        );
+        assert!(judged(&[unwritten], 0o100_644).0.is_empty());
+    }
 }

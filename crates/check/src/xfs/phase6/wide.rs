@@ -29,7 +29,7 @@ pub(super) fn run(
     state: &State,
     rules: &Rules,
     log: &mut Log,
-    items: Vec<NamedBlock>,
+    items: &[NamedBlock],
     gathered: &mut Gathered,
 ) -> Result<(), Failure> {
     let fragmented = std::mem::take(&mut state.directories.gathered().fragmented);
