@@ -16,7 +16,7 @@
 //! difference is kept with its number, which is all that is needed to make it again (`--only N
 //! --keep FOLDER`).
 
-mod judges;
+pub(crate) mod judges;
 mod ocfs2;
 mod outcome;
 mod pool;

@@ -16,8 +16,10 @@ pub mod arguments;
 mod blockio_vs_peers;
 mod build_vs_build;
 mod check_differential;
+mod check_differential_xfs;
 mod check_vs_e2fsck;
 mod check_vs_fsck_ocfs2;
+mod check_vs_xfs_repair;
 mod compare_power;
 mod counter_experiments;
 mod fill_vs_fs_mark;
@@ -65,8 +67,10 @@ enum Bench {
     BlockioVsPeers(blockio_vs_peers::Arguments),
     BuildVsBuild(build_vs_build::Arguments),
     CheckDifferential(check_differential::Arguments),
+    CheckDifferentialXfs(check_differential_xfs::Arguments),
     CheckVsE2fsck(check_vs_e2fsck::Arguments),
     CheckVsFsckOcfs2(check_vs_fsck_ocfs2::Arguments),
+    CheckVsXfsRepair(check_vs_xfs_repair::Arguments),
     ComparePower(compare_power::Arguments),
     CounterExperiments(counter_experiments::Arguments),
     FillVsFsMark(fill_vs_fs_mark::Arguments),
@@ -93,8 +97,10 @@ pub fn main() -> ExitCode {
         Bench::BlockioVsPeers(arguments) => blockio_vs_peers::main(arguments),
         Bench::BuildVsBuild(arguments) => build_vs_build::main(&arguments),
         Bench::CheckDifferential(arguments) => check_differential::main(&arguments),
+        Bench::CheckDifferentialXfs(arguments) => check_differential_xfs::main(&arguments),
         Bench::CheckVsE2fsck(arguments) => check_vs_e2fsck::main(arguments),
         Bench::CheckVsFsckOcfs2(arguments) => check_vs_fsck_ocfs2::main(arguments),
+        Bench::CheckVsXfsRepair(arguments) => check_vs_xfs_repair::main(arguments),
         Bench::ComparePower(arguments) => compare_power::main(&arguments),
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
         Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
@@ -132,6 +138,7 @@ mod tests {
         let apart = [
             "check_differential",
             "check_vs_fsck_ocfs2",
+            "check_vs_xfs_repair",
             "mix_vs_fio",
             "throughput_vs_iozone",
         ];
@@ -139,7 +146,12 @@ mod tests {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
         assert!(rest.contains("measure check_differential"));
-        for name in ["throughput_vs_iozone", "mix_vs_fio", "check_vs_fsck_ocfs2"] {
+        for name in [
+            "throughput_vs_iozone",
+            "mix_vs_fio",
+            "check_vs_fsck_ocfs2",
+            "check_vs_xfs_repair",
+        ] {
             assert!(rest.contains(&format!("optional {name}")), "{name}");
         }
     }

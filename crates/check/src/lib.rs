@@ -23,6 +23,7 @@ pub mod ext4;
 pub mod frame;
 pub mod ocfs2;
 pub mod strategy;
+pub mod xfs;
 
 use blockio::BlockSource;
 use fskind::Family;
@@ -76,7 +77,7 @@ pub trait Checker: Send + Sync {
 type Recognise = fn(&dyn BlockSource) -> Option<Box<dyn Checker>>;
 
 /// The formats.
-const FORMATS: [Recognise; 2] = [ext4::recognise, ocfs2::recognise];
+const FORMATS: [Recognise; 3] = [ext4::recognise, ocfs2::recognise, xfs::recognise];
 
 /// The checker of the filesystem whose superblock the source has; none where no checker knows the format, or the superblock is gone.
 /// The first superblock of an ext filesystem may be gone and its backups sound: a caller who knows the format uses

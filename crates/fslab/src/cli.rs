@@ -101,7 +101,7 @@ pub(crate) enum Command {
     Bench(BenchLine),
     /// Show the layout of files on disk: extents, gaps and their causes, free space
     Layout(LayoutArgs),
-    /// Check a filesystem without writing to it: ext2, ext3 and ext4
+    /// Check a filesystem without writing to it: ext2, ext3, ext4, OCFS2, XFS
     Check(CheckArgs),
     /// Check every state that a power cut could have left, from a log of writes
     Crash(CrashArgs),

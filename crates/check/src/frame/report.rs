@@ -1,7 +1,7 @@
 //! The result of a check, and how it is printed.
 //!
-//! One value ([`Report`]) and five ways to print it: for people ([`text()`]), as one JSON document ([`json`]), its findings as CSV ([`csv()`]), and with the lines about
-//! time and bytes laid out as in e2fsck's `-tt` ([`e2fsck()`]) or fsck.ocfs2's ([`ocfs2()`]), so that tables
+//! One value ([`Report`]) and six ways to print it: for people ([`text()`]), as one JSON document ([`json`]), its findings as CSV ([`csv()`]), and with the lines about
+//! time and bytes laid out as in e2fsck's `-tt` ([`e2fsck()`]) or fsck.ocfs2's ([`ocfs2()`]) or with the phase lines of `xfs_repair -n` ([`xfs_repair()`]), so that tables
 //! made of those can be continued. Findings are grouped by problem: a broken bitmap has thousands, and a reader wants to know
 //! first how many kinds of faults there are.
 
@@ -14,6 +14,7 @@ mod ocfs2;
 #[cfg(test)]
 mod tests;
 mod text;
+mod xfs_repair;
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -23,6 +24,7 @@ pub use csv::csv;
 pub use e2fsck::e2fsck;
 pub use ocfs2::ocfs2;
 pub use text::{Shown, brief, text};
+pub use xfs_repair::xfs_repair;
 
 use super::cost::Cost;
 use super::finding::Finding;

@@ -33,7 +33,7 @@ pub struct Reference {
 /// A verdict on a filesystem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// fsck's exit code: 0 clean, 4 errors, 8 stopped early, 12 both.
+    /// fsck's exit code: 0 clean, 4 errors, 8 stopped early, 12 both. Of `xfs_repair`: 0 clean, 1 anything else.
     pub exit_code: u8,
     /// Name of the problem at which the check stopped early.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ impl Verdict {
     /// In a word: `clean`, `errors`, `stopped` or `errors, stopped`.
     pub fn word(&self) -> &'static str {
         match (
-            self.exit_code & EXIT_ERRORS != 0,
+            self.exit_code & !EXIT_STOPPED != 0,
             self.exit_code & EXIT_STOPPED != 0,
         ) {
             (false, false) => "clean",

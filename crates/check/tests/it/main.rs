@@ -20,3 +20,4 @@ mod ocfs2;
 mod raw;
 mod verdicts;
 mod whole;
+mod xfs;

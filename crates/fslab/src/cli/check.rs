@@ -35,6 +35,9 @@ pub(crate) struct CheckArgs {
     /// Whose verdict, and so whose exit code, to give
     #[arg(long, value_enum, default_value = "e2fsck")]
     pub(crate) verdict: VerdictArg,
+    /// Format of the filesystem, where its superblock no longer says [default: as the superblock says]
+    #[arg(long = "type", value_enum, value_name = "FORMAT")]
+    pub(crate) kind: Option<TypeArg>,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CheckFormat,
@@ -98,7 +101,7 @@ impl CheckArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerdictArg {
-    /// e2fsck -fn of e2fsprogs 1.47.4; on OCFS2 as fsck.ocfs2
+    /// e2fsck -fn of e2fsprogs 1.47.4; on OCFS2 as fsck.ocfs2, on XFS as xfs_repair
     #[value(alias = "e2fsck-1.47.4")]
     E2fsck,
     /// e2fsck -fn of e2fsprogs 1.47.0
@@ -111,8 +114,22 @@ pub(crate) enum VerdictArg {
         alias = "fsck.ocfs2-1.8.8"
     )]
     FsckOcfs2,
+    /// xfs_repair -n of xfsprogs 6.1; the default verdict on XFS
+    #[value(name = "xfs_repair", alias = "xfs_repair-6.1")]
+    XfsRepair,
     /// Any fault counts
     Strict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TypeArg {
+    /// ext2, ext3 or ext4
+    #[value(alias = "ext2", alias = "ext3")]
+    Ext4,
+    /// OCFS2
+    Ocfs2,
+    /// XFS
+    Xfs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -127,6 +144,9 @@ pub(crate) enum CheckFormat {
     E2fsck,
     /// Time and bytes as fsck.ocfs2 -tt prints them
     Ocfs2,
+    /// Findings after the phase lines that xfs_repair -n prints
+    #[value(name = "xfs_repair")]
+    XfsRepair,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

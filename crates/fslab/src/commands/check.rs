@@ -6,9 +6,9 @@ mod target;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
 use ::check::report::{self, Judge, Shown};
-use ::check::{Checker, Failure, Options, device, ocfs2};
+use ::check::{Checker, Failure, Options, device, ocfs2, xfs};
 
-use crate::cli::check::{CheckArgs, CheckFormat, IoArg, VerdictArg};
+use crate::cli::check::{CheckArgs, CheckFormat, IoArg, TypeArg, VerdictArg};
 use crate::terminal::Terminal;
 use crate::{exit, out};
 
@@ -45,8 +45,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         )));
     }
     let first = target::from_offset(first, offset).map_err(anyhow::Error::msg)?;
-    // With --superblock the user states that there is a filesystem.
-    let other = target::other(target, &*first).filter(|_| args.superblock.is_none());
+    // With --superblock or --type the user states that there is a filesystem.
+    let other =
+        target::other(target, &*first).filter(|_| args.superblock.is_none() && args.kind.is_none());
     drop(first);
     if let Some(other) = other.as_ref().filter(|_| args.format != CheckFormat::Json) {
         return Ok(operational(&other.message));
@@ -67,7 +68,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         Err(error) => return Err(error.into()),
     };
-    report.unstable = mounted.is_some() || device::writable(target).is_some();
+    report.unstable |= mounted.is_some() || device::writable(target).is_some();
     if args.ideal {
         match device::sequential_rate(target) {
             Ok(rate) => report.set_sequential_rate(rate),
@@ -94,6 +95,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         CheckFormat::Csv => report::csv(&report),
         CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
         CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
+        CheckFormat::XfsRepair => report::xfs_repair(&report, judge, args.list),
     };
     out::print(&text)?;
     Ok(report.verdict(judge).exit_code)
@@ -139,7 +141,10 @@ fn mode(io: IoArg, cached: bool) -> ::blockio::Mode {
 
 fn judge(verdict: VerdictArg) -> Judge {
     match verdict {
-        VerdictArg::E2fsck | VerdictArg::E2fsck1470 | VerdictArg::FsckOcfs2 => Judge::Reference,
+        VerdictArg::E2fsck
+        | VerdictArg::E2fsck1470
+        | VerdictArg::FsckOcfs2
+        | VerdictArg::XfsRepair => Judge::Reference,
         VerdictArg::Strict => Judge::Strict,
     }
 }
@@ -153,9 +158,10 @@ fn checker(
     let own = ext4::Options {
         reference: match args.verdict {
             VerdictArg::E2fsck1470 => Reference::E2fsck1470,
-            VerdictArg::E2fsck | VerdictArg::FsckOcfs2 | VerdictArg::Strict => {
-                Reference::E2fsck1474
-            }
+            VerdictArg::E2fsck
+            | VerdictArg::FsckOcfs2
+            | VerdictArg::XfsRepair
+            | VerdictArg::Strict => Reference::E2fsck1474,
         },
         superblock: args.superblock,
         block_size: args.block_size,
@@ -168,9 +174,16 @@ fn checker(
     let of_ext4 =
         own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
     let found = ::check::for_source(source).filter(|_| !of_ext4);
-    if args.verdict == VerdictArg::FsckOcfs2 && found.is_none() {
-        return Ok(Box::new(ocfs2::Checker));
+    match (args.kind, args.verdict, &found) {
+        (Some(TypeArg::Ocfs2), _, _) | (None, VerdictArg::FsckOcfs2, None) => {
+            return Ok(Box::new(ocfs2::Checker));
+        }
+        (Some(TypeArg::Xfs), _, _) | (None, VerdictArg::XfsRepair, None) => {
+            return Ok(Box::new(xfs::Checker));
+        }
+        _ => {}
     }
+    let found = found.filter(|_| args.kind != Some(TypeArg::Ext4));
     Ok(found.unwrap_or_else(|| Box::new(ext4::Checker::new(own))))
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use common::{Scratch, example_run, run_in, stderr};
 
 /// A row for each way to be wrong. `tiny.toml` is a study, `example` a run, `disk.img` an ext4 filesystem,
-/// `xfs.img` has XFS's magic, `noise` is no filesystem.
+/// `btrfs.img` has btrfs's magic, `noise` is no filesystem.
 const ROWS: &[&str] = &[
     // The program.
     "rnu",
@@ -77,14 +77,14 @@ const ROWS: &[&str] = &[
     "check",
     "check no-such-thing",
     "check .",
-    "check xfs.img",
+    "check btrfs.img",
     "check disk.img -y",
     "check disk.img --brief --costs",
     "check disk.img --threads 0",
     "check disk.img --memory 64q",
     "check disk.img --offset 1t",
     "check --estimate no-such-thing",
-    "check --estimate xfs.img",
+    "check --estimate btrfs.img",
     "check --estimate noise",
     "forge ext4 new.img --size 20Q",
     "forge damage no-such-thing --random 1",
@@ -119,10 +119,9 @@ fn scratch() -> Scratch {
         "kind.toml",
         text.replace("\"throughput\"", "\"thruput\"").as_bytes(),
     );
-    let mut xfs = vec![0; 1 << 20];
-    xfs[..4].copy_from_slice(b"XFSB");
-    xfs[4..8].copy_from_slice(&4096_u32.to_be_bytes());
-    write("xfs.img", &xfs);
+    let mut btrfs = vec![0; 1 << 20];
+    btrfs[0x10040..][..8].copy_from_slice(b"_BHRfS_M");
+    write("btrfs.img", &btrfs);
     write("noise", &vec![7; 1 << 20]);
     let made = std::process::Command::new("mke2fs")
         .args(["-q", "-F", "-t", "ext4"])

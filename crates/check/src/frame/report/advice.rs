@@ -41,6 +41,10 @@ pub(super) fn steps(report: &Report, judge: Judge) -> Vec<String> {
     else {
         return steps;
     };
+    if program == "xfs_repair" {
+        xfs(&mut steps, report, worst, &device);
+        return steps;
+    }
     let no_superblock = report.subject.filesystem.is_none();
     if no_superblock {
         steps.push(format!(
@@ -90,6 +94,30 @@ pub(super) fn steps(report: &Report, judge: Judge) -> Vec<String> {
         ));
     }
     steps
+}
+
+/// `xfs_repair` refuses a log that has to be replayed, and it has no careful mode.
+fn xfs(steps: &mut Vec<String>, report: &Report, worst: Severity, device: &str) {
+    let has = |name: &str| {
+        report
+            .findings
+            .tallies
+            .iter()
+            .any(|tally| tally.problem.name == name)
+    };
+    if worst == Severity::Data {
+        steps.push(format!(
+            "save what matters first: mount -o ro,norecovery {device} /mnt, and copy it off"
+        ));
+    }
+    if has("XFS-LOG-DIRTY") {
+        steps.push(format!(
+            "replay the log: mount {device} /mnt && umount /mnt, then check again: findings may be changes that the log has"
+        ));
+    }
+    steps.push(format!(
+        "then repair: xfs_repair {device} (with an image: xfs_repair -f {device})"
+    ));
 }
 
 /// Whether the source ends before the filesystem does.

@@ -29,7 +29,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     match args.format {
         CheckFormat::Json => out::print(&serde_json::to_string_pretty(&found)?)?,
         CheckFormat::Csv => out::print(&forecast::csv(&found))?,
-        CheckFormat::Text | CheckFormat::E2fsck | CheckFormat::Ocfs2 => {
+        CheckFormat::Text | CheckFormat::E2fsck | CheckFormat::Ocfs2 | CheckFormat::XfsRepair => {
             out::print(&forecast::text(&found))?;
         }
     }

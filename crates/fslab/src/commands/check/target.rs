@@ -13,7 +13,7 @@ use crate::out;
 /// Why the target is not checked: a name for it, and a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Other {
-    /// What it is, as in `an XFS filesystem`.
+    /// What it is, as in `a Btrfs filesystem`.
     pub(super) content: String,
     /// The whole line.
     pub(super) message: String,
@@ -48,7 +48,8 @@ pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
     let (content, advice) = match content {
         Content::Unknown
         | Content::Known(Signature {
-            format: Format::Ext | Format::Ocfs2 | Format::O2image,
+            format:
+                Format::Ext | Format::Ocfs2 | Format::O2image | Format::Xfs | Format::XfsMetadump,
             ..
         }) => return None,
         Content::Empty => (
@@ -162,7 +163,7 @@ fn advice(format: Format, path: &Path) -> String {
             format!("restore it first: xfs_mdrestore {name} IMAGE, then: xfs_repair -n -f IMAGE")
         }
         Format::Ext | Format::PartitionTable | Format::Other => {
-            "fslab check reads ext2, ext3 and ext4 only".into()
+            "fslab check reads ext2, ext3, ext4, OCFS2 and XFS only".into()
         }
     }
 }

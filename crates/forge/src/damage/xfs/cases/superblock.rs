@@ -287,7 +287,7 @@ pub(super) static CASES: &[Case] = &[
         "xfs-log-record",
         "XFS-LOG-RECORD",
         "the log is of another filesystem",
-        &[edit(At::Log, 296, 4, Set(7))],
+        &[edit(At::Log, 304, 4, Set(7))],
     ),
     row(
         "xfs-log-no-head",

@@ -1,0 +1,336 @@
+//! Which blocks are taken, by whatever: headers, btrees, free extents, chunks, and the blocks of files.
+//!
+//! A window of 2^16 blocks is empty, a list of runs, or a bitmap when there are too many runs. Neighbours merge, so on a sound filesystem each
+//! window is one run in the end. A block that is taken twice goes to a list, which [`super::phase4`] judges: it knows by then whose it was.
+//!
+//! Blocks of files with the shared flag are not taken here, they are listed; sorted lists tell how often each block is shared.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ondisk::xfs::record::{RMAP_ATTR, RMAP_BMBT, RMAP_UNWRITTEN};
+use ondisk::xfs::{Extent, Geometry};
+
+use super::fingerprint::{Mapped, WINDOW, negated, plus};
+
+mod window;
+
+use window::Blocks;
+
+/// Of what an extent of a file is part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The inode.
+    pub(crate) ino: u64,
+    /// The attribute fork.
+    pub(crate) attr: bool,
+    /// A regular file.
+    pub(crate) regular: bool,
+    /// An inode with the shared flag.
+    pub(crate) shares: bool,
+}
+
+/// An extent of a file of which at least one block was taken before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Conflict {
+    /// Who comes second.
+    pub(crate) owner: Owner,
+    /// The first block.
+    pub(crate) fsblock: u64,
+    /// Blocks.
+    pub(crate) length: u32,
+    /// Whether it is a block of the fork's btree.
+    pub(crate) bmbt: bool,
+}
+
+/// An extent of a file with the shared flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SharedExtent {
+    /// The first block, within the allocation group.
+    pub(crate) start: u32,
+    /// Blocks.
+    pub(crate) length: u32,
+    /// The inode.
+    pub(crate) ino: u64,
+}
+
+/// A mapping as found, for a second pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Found {
+    /// The first block, within the allocation group.
+    pub(crate) start: u32,
+    /// Blocks.
+    pub(crate) length: u32,
+    /// What they are.
+    pub(crate) mapped: Mapped,
+}
+
+/// A window: what is taken of it, and the sum of its mappings.
+#[derive(Debug, Default)]
+struct Window {
+    blocks: Blocks,
+    sum: u64,
+}
+
+/// The claims of an allocation group.
+#[derive(Debug, Default)]
+struct Group {
+    windows: Vec<Mutex<Window>>,
+    shared: Mutex<Vec<SharedExtent>>,
+    /// In the second pass: mappings in the windows that are looked for.
+    found: Mutex<Vec<Found>>,
+}
+
+/// All claims.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    geo: Geometry,
+    groups: Vec<Group>,
+    conflicts: Mutex<Vec<Conflict>>,
+    /// In the second pass, the windows whose mappings are looked for, by allocation group, ascending.
+    wanted: Option<Vec<Vec<u32>>>,
+}
+
+impl Claims {
+    /// No claims.
+    pub(crate) fn new(geo: &Geometry) -> Claims {
+        let groups = (0..geo.ag_count).map(|ag| {
+            let windows = geo.ag_length(ag).div_ceil(WINDOW);
+            Group {
+                windows: (0..windows).map(|_| Mutex::default()).collect(),
+                ..Group::default()
+            }
+        });
+        Claims {
+            geo: *geo,
+            groups: groups.collect(),
+            conflicts: Mutex::default(),
+            wanted: None,
+        }
+    }
+
+    /// Takes an extent of a file. It must be one of the filesystem: of one allocation group and after its headers.
+    pub(crate) fn extent(&self, owner: &Owner, extent: &Extent) {
+        let flags = if owner.attr { RMAP_ATTR } else { 0 }
+            | if extent.unwritten { RMAP_UNWRITTEN } else { 0 };
+        let mapped = Mapped {
+            owner: owner.ino,
+            flags,
+            offset: extent.offset,
+            advances: true,
+        };
+        self.file(owner, extent.block, extent.count as u32, mapped, false);
+    }
+
+    /// Takes a block of the btree of a fork.
+    pub(crate) fn bmbt_block(&self, owner: &Owner, fsblock: u64) {
+        let mapped = Mapped {
+            owner: owner.ino,
+            flags: RMAP_BMBT | if owner.attr { RMAP_ATTR } else { 0 },
+            offset: 0,
+            advances: false,
+        };
+        self.file(owner, fsblock, 1, mapped, true);
+    }
+
+    fn file(&self, owner: &Owner, fsblock: u64, length: u32, mapped: Mapped, bmbt: bool) {
+        let ag = self.geo.ag_of(fsblock);
+        let (Ok(ag), start) = (u32::try_from(ag), self.geo.agbno_of(fsblock)) else {
+            return;
+        };
+        let Some(group) = self.groups.get(ag as usize) else {
+            return;
+        };
+        if owner.shares && owner.regular && !bmbt && !owner.attr {
+            self.map(ag, start, length, &mapped);
+            if self.wanted.is_none() {
+                lock(&group.shared).push(SharedExtent {
+                    start,
+                    length,
+                    ino: owner.ino,
+                });
+            }
+            return;
+        }
+        if !self.take(ag, start, length, Some(&mapped)) {
+            lock(&self.conflicts).push(Conflict {
+                owner: *owner,
+                fsblock,
+                length,
+                bmbt,
+            });
+        }
+    }
+
+    /// Takes blocks of an allocation group, and adds a mapping of them; whether none was taken before. In the second pass nothing is taken.
+    pub(crate) fn take(&self, ag: u32, start: u32, length: u32, mapped: Option<&Mapped>) -> bool {
+        if self.wanted.is_some() {
+            if let Some(mapped) = mapped {
+                self.map(ag, start, length, mapped);
+            }
+            return true;
+        }
+        let mapped = mapped.filter(|_| self.geo.rmapbt);
+        self.windows(ag, start, length).fold(true, |sole, part| {
+            let mut window = lock(part.window);
+            if let Some(mapped) = mapped {
+                let advanced = mapped.advanced(part.first - start);
+                let series = advanced.series(part.first, part.start, part.length);
+                window.sum = plus(window.sum, series);
+            }
+            window.blocks.take(part.start, part.length) && sole
+        })
+    }
+
+    /// Adds a mapping and takes nothing.
+    pub(crate) fn map(&self, ag: u32, start: u32, length: u32, mapped: &Mapped) {
+        if let Some(wanted) = &self.wanted {
+            let (first, last) = (start / WINDOW, (start + (length.max(1) - 1)) / WINDOW);
+            let list = wanted.get(ag as usize).map_or(&[][..], Vec::as_slice);
+            let at = list.partition_point(|window| *window < first);
+            if list.get(at).is_some_and(|window| *window <= last) {
+                lock(&self.groups[ag as usize].found).push(Found {
+                    start,
+                    length,
+                    mapped: *mapped,
+                });
+            }
+            return;
+        }
+        self.add_sum(ag, start, length, mapped, false);
+    }
+
+    /// Subtracts a mapping that the btree has.
+    pub(crate) fn unmap(&self, ag: u32, start: u32, length: u32, mapped: &Mapped) {
+        self.add_sum(ag, start, length, mapped, true);
+    }
+
+    fn add_sum(&self, ag: u32, start: u32, length: u32, mapped: &Mapped, negative: bool) {
+        if !self.geo.rmapbt {
+            return;
+        }
+        for part in self.windows(ag, start, length) {
+            let advanced = mapped.advanced(part.first - start);
+            let series = advanced.series(part.first, part.start, part.length);
+            let mut window = lock(part.window);
+            let series = if negative { negated(series) } else { series };
+            window.sum = plus(window.sum, series);
+        }
+    }
+
+    /// The parts of a run of blocks by window; blocks past the end of the allocation group are left out.
+    fn windows(&self, ag: u32, start: u32, length: u32) -> impl Iterator<Item = Part<'_>> {
+        let windows = self
+            .groups
+            .get(ag as usize)
+            .map_or(&[][..], |group| group.windows.as_slice());
+        let end = start.saturating_add(length).min(self.geo.ag_length(ag));
+        let mut at = start;
+        std::iter::from_fn(move || {
+            let window = windows.get((at / WINDOW) as usize).filter(|_| at < end)?;
+            let first = at;
+            at = end.min((first / WINDOW + 1).saturating_mul(WINDOW));
+            Some(Part {
+                window,
+                first,
+                start: first % WINDOW,
+                length: at - first,
+            })
+        })
+    }
+
+    /// The conflicts so far, in no order; none are left.
+    pub(crate) fn take_conflicts(&self) -> Vec<Conflict> {
+        std::mem::take(&mut *lock(&self.conflicts))
+    }
+
+    /// The extents of files with the shared flag in an allocation group, in no order; none are left.
+    pub(crate) fn take_shared(&self, ag: u32) -> Vec<SharedExtent> {
+        let group = self.groups.get(ag as usize);
+        group.map_or_else(Vec::new, |group| std::mem::take(&mut *lock(&group.shared)))
+    }
+
+    /// Runs of blocks of an allocation group that were not taken, as first block and length.
+    pub(crate) fn gaps(&self, ag: u32, mut gap: impl FnMut(u32, u32)) {
+        let Some(group) = self.groups.get(ag as usize) else {
+            return;
+        };
+        let end = self.geo.ag_length(ag);
+        let mut open: Option<(u32, u32)> = None;
+        for (number, window) in group.windows.iter().enumerate() {
+            let base = number as u32 * WINDOW;
+            let blocks = (end - base).min(WINDOW);
+            lock(window).blocks.gaps(blocks, |start, length| {
+                let start = base + start;
+                match &mut open {
+                    Some((first, run)) if *first + *run == start => *run += length,
+                    _ => {
+                        if let Some((first, run)) = open.replace((start, length)) {
+                            gap(first, run);
+                        }
+                    }
+                }
+            });
+        }
+        if let Some((first, run)) = open {
+            gap(first, run);
+        }
+    }
+
+    /// Windows of an allocation group in which mappings and btree differ.
+    pub(crate) fn unequal(&self, ag: u32) -> Vec<u32> {
+        let windows = self
+            .groups
+            .get(ag as usize)
+            .map_or(&[][..], |group| group.windows.as_slice());
+        let differ =
+            |(at, window): (usize, &Mutex<Window>)| (lock(window).sum != 0).then_some(at as u32);
+        windows.iter().enumerate().filter_map(differ).collect()
+    }
+
+    /// Begins the second pass, in which nothing is taken and mappings in these windows are collected.
+    pub(crate) fn recall(&mut self, wanted: Vec<Vec<u32>>) {
+        self.wanted = Some(wanted);
+    }
+
+    /// Whether this is the second pass.
+    pub(crate) fn is_second(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// The mappings that the second pass has collected in an allocation group, sorted.
+    pub(crate) fn take_found(&self, ag: u32) -> Vec<Found> {
+        let group = self.groups.get(ag as usize);
+        let mut found =
+            group.map_or_else(Vec::new, |group| std::mem::take(&mut *lock(&group.found)));
+        found.sort_unstable();
+        found
+    }
+}
+
+/// A part of a run that is in one window.
+struct Part<'a> {
+    window: &'a Mutex<Window>,
+    /// First block, within the allocation group.
+    first: u32,
+    /// The same within the window.
+    start: u32,
+    length: u32,
+}
+
+impl Mapped {
+    /// The same mapping this many blocks later.
+    pub(crate) fn advanced(&self, by: u32) -> Mapped {
+        Mapped {
+            offset: if self.advances {
+                self.offset.wrapping_add(by.into())
+            } else {
+                self.offset
+            },
+            ..*self
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,181 @@
+//! The blocks of a window of 2^16 that are taken.
+
+use super::WINDOW;
+
+/// Runs at most; more are a bitmap of the same size.
+const MOST_RUNS: usize = 2048;
+/// Words of a bitmap.
+const WORDS: usize = WINDOW as usize / 64;
+
+/// The blocks of a window that are taken.
+#[derive(Debug)]
+pub(super) enum Blocks {
+    /// First and last block of each run, ascending, never adjacent.
+    Runs(Vec<(u16, u16)>),
+    /// A bit for each.
+    Bitmap(Box<[u64; WORDS]>),
+}
+
+impl Default for Blocks {
+    fn default() -> Blocks {
+        Blocks::Runs(Vec::new())
+    }
+}
+
+impl Blocks {
+    /// Takes blocks; whether none was taken before.
+    pub(super) fn take(&mut self, start: u32, length: u32) -> bool {
+        if length == 0 || start >= WINDOW {
+            return true;
+        }
+        let last = start.saturating_add(length - 1).min(WINDOW - 1);
+        match self {
+            Blocks::Runs(runs) => {
+                let sole = insert(runs, start as u16, last as u16);
+                if runs.len() > MOST_RUNS {
+                    *self = bitmap(runs);
+                }
+                sole
+            }
+            Blocks::Bitmap(words) => set(words, start, last),
+        }
+    }
+
+    /// Runs that were not taken among the first `blocks`, as first block and length.
+    pub(super) fn gaps(&self, blocks: u32, mut gap: impl FnMut(u32, u32)) {
+        match self {
+            Blocks::Runs(runs) => {
+                let mut at = 0;
+                for (first, last) in runs {
+                    let first = u32::from(*first).min(blocks);
+                    if first > at {
+                        gap(at, first - at);
+                    }
+                    at = at.max(u32::from(*last) + 1);
+                }
+                if at < blocks {
+                    gap(at, blocks - at);
+                }
+            }
+            Blocks::Bitmap(words) => {
+                let free = |block: u32| words[block as usize / 64] >> (block % 64) & 1 == 0;
+                let mut at = 0;
+                while at < blocks {
+                    if words[at as usize / 64] == u64::MAX {
+                        at = (at / 64 + 1) * 64;
+                        continue;
+                    }
+                    let start = at;
+                    while at < blocks && free(at) {
+                        at += 1;
+                    }
+                    if at > start {
+                        gap(start, at - start);
+                    }
+                    at += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Adds a run; whether it touched none before.
+fn insert(runs: &mut Vec<(u16, u16)>, first: u16, last: u16) -> bool {
+    // Mostly blocks come ascending.
+    if let Some(end) = runs.last_mut()
+        && end.1 < first
+    {
+        if end.1 + 1 == first {
+            end.1 = last;
+        } else {
+            runs.push((first, last));
+        }
+        return true;
+    }
+    // The first run that ends at or after the block before.
+    let from = runs.partition_point(|run| run.1 < first.saturating_sub(1));
+    let to = from + runs[from..].partition_point(|run| run.0 <= last.saturating_add(1));
+    let sole = !runs[from..to]
+        .iter()
+        .any(|run| run.0 <= last && run.1 >= first);
+    if from == to {
+        runs.insert(from, (first, last));
+        return sole;
+    }
+    let joined = (runs[from].0.min(first), runs[to - 1].1.max(last));
+    runs[from] = joined;
+    runs.drain(from + 1..to);
+    sole
+}
+
+fn bitmap(runs: &[(u16, u16)]) -> Blocks {
+    let mut words = Box::new([0; WORDS]);
+    for (first, last) in runs {
+        set(&mut words, (*first).into(), (*last).into());
+    }
+    Blocks::Bitmap(words)
+}
+
+/// Sets bits; whether none was set before.
+fn set(words: &mut [u64; WORDS], first: u32, last: u32) -> bool {
+    let mut sole = true;
+    let mut at = first;
+    while at <= last {
+        let bit = at % 64;
+        let count = (64 - bit).min(last - at + 1);
+        let mask = (u64::MAX >> (64 - count)) << bit;
+        let word = &mut words[at as usize / 64];
+        sole &= *word & mask == 0;
+        *word |= mask;
+        at += count;
+    }
+    sole
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn gaps(blocks: &Blocks) -> Vec<(u32, u32)> {
+        let mut found = Vec::new();
+        blocks.gaps(WINDOW, |start, length| found.push((start, length)));
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn runs_and_bitmaps_say_the_same(
+            takes in proptest::collection::vec((0..WINDOW, 1..300_u32), 1..200),
+        ) {
+            let mut runs = Blocks::default();
+            let mut bits = bitmap(&[]);
+            let mut plain = vec![false; WINDOW as usize];
+            for (start, length) in takes {
+                let end = (start + length).min(WINDOW) as usize;
+                let sole = plain[start as usize..end].iter().all(|taken| !taken);
+                plain[start as usize..end].fill(true);
+                prop_assert_eq!(runs.take(start, length), sole);
+                prop_assert_eq!(bits.take(start, length), sole);
+            }
+            prop_assert_eq!(gaps(&runs), gaps(&bits));
+            let free: u32 = gaps(&runs).iter().map(|gap| gap.1).sum();
+            prop_assert_eq!(free as usize, plain.iter().filter(|taken| !**taken).count());
+        }
+    }
+
+    #[test]
+    fn many_runs_become_a_bitmap_and_a_full_window_one_run() {
+        let mut blocks = Blocks::default();
+        for start in (0..WINDOW).step_by(2) {
+            assert!(blocks.take(start, 1));
+        }
+        assert!(matches!(blocks, Blocks::Bitmap(_)));
+        assert_eq!(gaps(&blocks).len(), WINDOW as usize / 2);
+        let mut blocks = Blocks::default();
+        assert!(blocks.take(0, WINDOW / 2) && blocks.take(WINDOW / 2, WINDOW / 2));
+        assert!(matches!(&blocks, Blocks::Runs(runs) if runs.len() == 1));
+        assert!(!blocks.take(77, 1) && gaps(&blocks).is_empty());
+    }
+}

@@ -1,0 +1,123 @@
+//! The problems of each btree of an allocation group, by [`ondisk::xfs::btree::Tree`] in its order: bno, cnt, rmap, refcount, ino, fino.
+
+use crate::frame::problem::Problem;
+use crate::xfs::xfs_repair::problems::{
+    BNO_BLKNO, BNO_BLOCK_OWNER, BNO_CRC, BNO_LEVELS, BNO_REFUSED, BNO_ROOT, BNO_SIBLING_RANGE,
+    BNO_UUID, CNT_BLKNO, CNT_BLOCK_OWNER, CNT_CRC, CNT_LEVELS, CNT_REFUSED, CNT_ROOT,
+    CNT_SIBLING_RANGE, CNT_UUID, FINOBT_BLKNO, FINOBT_BLOCK_OWNER, FINOBT_CRC, FINOBT_LEVELS,
+    FINOBT_REFUSED, FINOBT_ROOT, FINOBT_SIBLING_RANGE, FINOBT_UUID, FSBT_CLAIMED, FSBT_LEVEL,
+    FSBT_MAGIC, FSBT_NRECS, FSBT_POINTER, INOBT_BLKNO, INOBT_BLOCK_OWNER, INOBT_CLAIMED, INOBT_CRC,
+    INOBT_HEADER, INOBT_LEVEL, INOBT_LEVELS, INOBT_MAGIC, INOBT_POINTER, INOBT_REFUSED, INOBT_ROOT,
+    INOBT_SIBLING_RANGE, INOBT_UUID, REFC_BLKNO, REFC_BLOCK_OWNER, REFC_CLAIMED, REFC_CRC,
+    REFC_LEVEL, REFC_LEVELS, REFC_MAGIC, REFC_NRECS, REFC_POINTER, REFC_REFUSED, REFC_ROOT,
+    REFC_SIBLING_RANGE, REFC_UUID, RMAP_BLKNO, RMAP_BLOCK_OWNER, RMAP_CLAIMED, RMAP_CRC,
+    RMAP_LEVEL, RMAP_LEVELS, RMAP_MAGIC, RMAP_NRECS, RMAP_POINTER, RMAP_REFUSED, RMAP_ROOT,
+    RMAP_SIBLING_RANGE, RMAP_UUID,
+};
+
+type Six = [&'static Problem; 6];
+
+pub(super) static LEVELS: Six = [
+    &BNO_LEVELS,
+    &CNT_LEVELS,
+    &RMAP_LEVELS,
+    &REFC_LEVELS,
+    &INOBT_LEVELS,
+    &FINOBT_LEVELS,
+];
+pub(super) static ROOT: Six = [
+    &BNO_ROOT,
+    &CNT_ROOT,
+    &RMAP_ROOT,
+    &REFC_ROOT,
+    &INOBT_ROOT,
+    &FINOBT_ROOT,
+];
+pub(super) static MAGIC: Six = [
+    &FSBT_MAGIC,
+    &FSBT_MAGIC,
+    &RMAP_MAGIC,
+    &REFC_MAGIC,
+    &INOBT_MAGIC,
+    &INOBT_MAGIC,
+];
+pub(super) static LEVEL: Six = [
+    &FSBT_LEVEL,
+    &FSBT_LEVEL,
+    &RMAP_LEVEL,
+    &REFC_LEVEL,
+    &INOBT_LEVEL,
+    &INOBT_LEVEL,
+];
+pub(super) static CLAIMED: Six = [
+    &FSBT_CLAIMED,
+    &FSBT_CLAIMED,
+    &RMAP_CLAIMED,
+    &REFC_CLAIMED,
+    &INOBT_CLAIMED,
+    &INOBT_CLAIMED,
+];
+pub(super) static NRECS: Six = [
+    &FSBT_NRECS,
+    &FSBT_NRECS,
+    &RMAP_NRECS,
+    &REFC_NRECS,
+    &INOBT_HEADER,
+    &INOBT_HEADER,
+];
+pub(super) static POINTER: Six = [
+    &FSBT_POINTER,
+    &FSBT_POINTER,
+    &RMAP_POINTER,
+    &REFC_POINTER,
+    &INOBT_POINTER,
+    &INOBT_POINTER,
+];
+pub(super) static CRC: Six = [
+    &BNO_CRC,
+    &CNT_CRC,
+    &RMAP_CRC,
+    &REFC_CRC,
+    &INOBT_CRC,
+    &FINOBT_CRC,
+];
+pub(super) static BLKNO: Six = [
+    &BNO_BLKNO,
+    &CNT_BLKNO,
+    &RMAP_BLKNO,
+    &REFC_BLKNO,
+    &INOBT_BLKNO,
+    &FINOBT_BLKNO,
+];
+pub(super) static OWNER: Six = [
+    &BNO_BLOCK_OWNER,
+    &CNT_BLOCK_OWNER,
+    &RMAP_BLOCK_OWNER,
+    &REFC_BLOCK_OWNER,
+    &INOBT_BLOCK_OWNER,
+    &FINOBT_BLOCK_OWNER,
+];
+pub(super) static UUID: Six = [
+    &BNO_UUID,
+    &CNT_UUID,
+    &RMAP_UUID,
+    &REFC_UUID,
+    &INOBT_UUID,
+    &FINOBT_UUID,
+];
+pub(super) static SIBLING: Six = [
+    &BNO_SIBLING_RANGE,
+    &CNT_SIBLING_RANGE,
+    &RMAP_SIBLING_RANGE,
+    &REFC_SIBLING_RANGE,
+    &INOBT_SIBLING_RANGE,
+    &FINOBT_SIBLING_RANGE,
+];
+pub(super) static REFUSED: Six = [
+    &BNO_REFUSED,
+    &CNT_REFUSED,
+    &RMAP_REFUSED,
+    &REFC_REFUSED,
+    &INOBT_REFUSED,
+    &FINOBT_REFUSED,
+];

@@ -1,0 +1,22 @@
+//! Blocks that are neither free nor anyone's.
+
+use crate::frame::finding::Finding;
+use crate::xfs::state::State;
+use crate::xfs::volume::Volume;
+use crate::xfs::xfs_repair::log::Log;
+use crate::xfs::xfs_repair::problems::BLOCK_LEAKED;
+
+/// Lists them.
+pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) {
+    for ag in 0..volume.geo.ag_count {
+        state.claims.gaps(ag, |start, length| {
+            let finding = Finding::new(&BLOCK_LEAKED)
+                .group(ag)
+                .block(volume.geo.fsblock(ag, start));
+            log.add_times(
+                finding.note(format!("agbno {start}, {length} blocks")),
+                length.into(),
+            );
+        });
+    }
+}

@@ -1,0 +1,77 @@
+//! What is `xfs_repair`'s and not the format's: its phases, its messages as codes, where it ends, and the exit code that comes of that.
+//!
+//! The rule of `xfs_repair -n` is simple: one warning anywhere makes the exit code 1. So what follows from a finding never matters
+//! for the verdict, and the parts of a check may run in any order. A fault of the superblock that it would have to correct ends it, also
+//! with 1.
+
+pub(crate) mod log;
+pub mod problems;
+
+use crate::frame::log::Findings;
+use crate::frame::pass::Pass;
+use crate::frame::problem::{Class, Problem, Severity};
+use crate::frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Reference, Verdict, Verdicts};
+pub use crate::frame::verdict::{Exit, ReferenceRun as Run};
+use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_ONE_AG, SB_RT_NODEV};
+
+/// The program whose verdict is followed.
+pub const REFERENCE: Reference = Reference {
+    program: "xfs_repair",
+    version: "6.1.0",
+    command: "xfs_repair -n",
+    lenience: "xfs_repair does not look for all of these, or it ended before it came to them",
+};
+
+/// Its exit code when it warned of anything, or could not continue.
+pub const EXIT_WARNED: u8 = 1;
+
+/// Its phases, and what comes after them.
+pub static PASSES: [Pass; 9] = [
+    Pass::new(0, "1", "phase 1", "superblock", "superblocks"),
+    Pass::new(1, "2", "phase 2", "log, headers and btrees", "blocks"),
+    Pass::new(2, "3", "phase 3", "inodes and what they map", "inodes"),
+    Pass::new(3, "4", "phase 4", "blocks against the btrees", "blocks"),
+    Pass::new(4, "5", "phase 5", "realtime bitmap and summary", "blocks"),
+    Pass::new(5, "6", "phase 6", "directories and attributes", "blocks"),
+    Pass::new(6, "7", "phase 7", "link counts and quotas", "inodes"),
+    Pass::new(7, "end", "the end", "largest log sequence number", "logs"),
+    Pass::new(
+        8,
+        "own",
+        "after the end",
+        "what xfs_repair does not look for",
+        "inodes",
+    ),
+];
+
+/// `xfs_repair`'s verdict and the strict one. `opened`: whether the superblock was of use.
+pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts {
+    let warned = run.ends_at.is_some() || !run.codes.is_empty();
+    let wrong = findings.list.iter().any(|finding| {
+        let idle = finding.beyond_reference && finding.problem.severity == Severity::Cosmetic;
+        finding.problem.is_fault() && !idle && !is_circumstance(finding.problem)
+    });
+    let unopened = findings.list.iter().find(|_| !opened);
+    Verdicts {
+        reference: Some(Verdict {
+            exit_code: if warned { EXIT_WARNED } else { EXIT_CLEAN },
+            stopped_at: run.ends_at,
+        }),
+        strict: Verdict {
+            exit_code: if wrong { EXIT_ERRORS } else { EXIT_CLEAN }
+                | if opened { 0 } else { EXIT_STOPPED },
+            stopped_at: unopened.map(|finding| finding.problem.name),
+        },
+    }
+}
+
+/// Whether it makes `xfs_repair -n` end with 1 and is no fault of the filesystem: an unreplayed log, a device that was not given, a single
+/// allocation group.
+fn is_circumstance(problem: &Problem) -> bool {
+    [&LOG_DIRTY, &LOG_EXTERNAL, &SB_ONE_AG, &SB_RT_NODEV].contains(&problem)
+}
+
+/// Whether it makes the exit code 1.
+pub(crate) fn counts(class: Class) -> bool {
+    matches!(class, Class::Error | Class::Stop)
+}

@@ -1,0 +1,122 @@
+//! Findings, from several threads and in the order of `xfs_repair`'s phases.
+
+use ondisk::xfs::Geometry;
+
+use super::problems::is_own;
+use super::{Exit, Run, counts};
+use crate::frame::finding::{Finding, Key};
+use crate::frame::log::{Findings, Log as Frame};
+use crate::frame::problem::{Class, Problem};
+
+/// Findings of one worker, or of all.
+///
+/// A finding's position is (phase, allocation group, inode, block of the file, offset), so that the report does not depend on the
+/// number of threads.
+#[derive(Debug)]
+pub(crate) struct Log {
+    frame: Frame,
+    /// Bits of a block number and of an inode number within an allocation group.
+    bits: (u32, u32),
+    /// Phases 6 and 7 are skipped by `xfs_repair`.
+    skips_names: bool,
+}
+
+impl Log {
+    /// An empty log that keeps this many findings per problem.
+    pub(crate) fn new(keep: usize) -> Log {
+        Log {
+            frame: Frame::new(keep),
+            bits: (63, 63),
+            skips_names: false,
+        }
+    }
+
+    /// From now on findings are ordered by the allocation groups of this geometry.
+    pub(crate) fn set_geometry(&mut self, geometry: &Geometry) {
+        self.bits = (geometry.agblk_log.into(), geometry.agino_bits());
+    }
+
+    /// An empty log for a worker. It is joined by [`Log::merge`].
+    #[must_use]
+    pub(crate) fn fork(&self) -> Log {
+        Log {
+            frame: self.frame.fork(),
+            bits: self.bits,
+            skips_names: false,
+        }
+    }
+
+    /// Takes all findings of a worker.
+    pub(crate) fn merge(&mut self, other: Log) {
+        self.frame.merge(other.frame);
+    }
+
+    /// Takes a finding.
+    pub(crate) fn add(&mut self, finding: Finding) {
+        self.add_times(finding, 1);
+    }
+
+    /// Takes a finding that represents this many alike.
+    pub(crate) fn add_times(&mut self, mut finding: Finding, times: u64) {
+        let place = &finding.place;
+        let inode = place.directory.or(place.inode);
+        let group = place
+            .group
+            .map(u64::from)
+            .or(inode.map(|ino| ino.unbounded_shr(self.bits.1)))
+            .or(place.block.map(|block| block.unbounded_shr(self.bits.0)));
+        finding.key = Key([
+            finding.problem.rank.into(),
+            group.map_or(0, |group| group + 1),
+            inode.map_or(0, |ino| ino + 1),
+            place.logical.or(place.block).unwrap_or(0),
+            place.offset.unwrap_or(0).into(),
+        ]);
+        if is_own(finding.problem) {
+            finding = finding.beyond_reference();
+        }
+        if finding.problem.class == Class::Stop {
+            finding = finding.stops_reference();
+        }
+        self.frame.add_times(finding, times);
+    }
+
+    /// `xfs_repair` skips phases 6 and 7.
+    pub(crate) fn skip_names(&mut self) {
+        self.skips_names = true;
+    }
+
+    /// All findings in order, and the run of `xfs_repair` that they come to: what it never reaches is marked.
+    pub(crate) fn finish(self) -> (Findings, Run) {
+        let mut findings = self.frame.finish();
+        let stop = findings.list.iter().find(|one| one.reference_stops);
+        let (ends_at, last) = stop.map_or((None, u16::MAX), |one| {
+            (Some(one.problem.name), one.problem.rank)
+        });
+        let is_hidden = |problem: &Problem| {
+            problem.rank > last || self.skips_names && (5..=6).contains(&problem.rank)
+        };
+        let mut ended = false;
+        for finding in &mut findings.list {
+            if ended || is_hidden(finding.problem) {
+                finding.hide();
+            }
+            ended |= finding.reference_stops;
+        }
+        let mut run = Run {
+            exit: Exit::Complete,
+            ends_at,
+            ..Run::default()
+        };
+        for tally in &findings.tallies {
+            let problem = tally.problem;
+            if counts(problem.class) && !is_own(problem) && !is_hidden(problem) {
+                *run.codes.entry(problem.name).or_default() += tally.count;
+            }
+        }
+        if ends_at.is_some() || !run.codes.is_empty() {
+            run.exit = Exit::Code(super::EXIT_WARNED);
+        }
+        (findings, run)
+    }
+}

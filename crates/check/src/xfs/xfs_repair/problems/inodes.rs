@@ -1,0 +1,78 @@
+//! Chunks and inodes.
+
+use super::super::PASSES;
+use super::problems;
+use crate::frame::problem::{Class, Problem, Severity};
+
+problems! {
+    INODES:
+    INO_UNLISTED = 0x0400 2 "XFS-INO-UNLISTED" Error Data "AG: names or suspect records lead to inodes that no sound inobt record has";
+    INO_UNLISTED_READ = 0x0401 2 "XFS-INO-UNLISTED-READ" Error Data "block: such a block cannot be read";
+    INO_UNLISTED_KNOWN = 0x0402 2 "XFS-INO-UNLISTED-KNOWN" Error Data "block: such a block is one of inodes already";
+    INO_UNLISTED_CLAIMED = 0x0403 2 "XFS-INO-UNLISTED-CLAIMED" Error Data "block: such a block is used otherwise";
+    INO_UNLISTED_STATE = 0x0404 2 "XFS-INO-UNLISTED-STATE" Error Data "block: such a block was claimed by the reverse mappings only";
+    INO_UNLISTED_OVERLAP = 0x0405 2 "XFS-INO-UNLISTED-OVERLAP" Stop Data "block: contradiction: ends the program";
+    CHUNK_CLAIMED = 0x0406 2 "XFS-CHUNK-CLAIMED" Error Data "chunk: a block of the chunk is used otherwise";
+    CHUNK_READ = 0x0407 2 "XFS-CHUNK-READ" Stop Data "chunk: inode cluster cannot be read: message, then abort() (signal 6, not 1)";
+    CHUNK_HOLE = 0x0408 2 "XFS-CHUNK-HOLE" Error Data "inode: inobt has the inode, its cluster is a hole";
+    IMAP_USED_FREE = 0x0409 2 "XFS-IMAP-USED-FREE" Error Data "inode: inode is in use, inobt says free";
+    IMAP_FREE_USED = 0x040a 2 "XFS-IMAP-FREE-USED" Error Data "inode: inode is free (mode 0), inobt says in use";
+    INODE_CLEAR_RBM = 0x040b 2 "XFS-INODE-CLEAR-RBM" Error Data "inode: ";
+    INODE_CLEAR_RSUM = 0x040c 2 "XFS-INODE-CLEAR-RSUM" Error Data "inode: ";
+    INODE_CRC = 0x040d 2 "XFS-INODE-CRC" Error Data "inode: checksum (inodes of existing chunks, free ones too)";
+    INODE_MAGIC = 0x040e 2 "XFS-INODE-MAGIC" Error Data "inode: magic";
+    INODE_VERSION = 0x040f 2 "XFS-INODE-VERSION" Error Data "inode: version: 3 on V5, 1 or 2 on V4";
+    INODE_NEXT_UNLINKED = 0x0410 2 "XFS-INODE-NEXT-UNLINKED" Error Accounting "inode: next-unlinked is neither null nor a possible inode";
+    INODE_INO = 0x0411 2 "XFS-INODE-INO" Error Data "inode: its own number";
+    INODE_UUID = 0x0412 2 "XFS-INODE-UUID" Error Data "inode: UUID";
+    INODE_SIZE_NEGATIVE = 0x0413 2 "XFS-INODE-SIZE-NEGATIVE" Error Data "inode: bit 63 of the size";
+    INODE_FREE_BAD = 0x0414 2 "XFS-INODE-FREE-BAD" Error Data "free inode: free by both, but the verifier does not like it (formats, fork offset, flags2, extent counts, checksum)";
+    INODE_FORMAT = 0x0415 2 "XFS-INODE-FORMAT" Error Data "inode: format of the data fork does not go with the mode";
+    INODE_FLAGS = 0x0416 2 "XFS-INODE-FLAGS" Error Data "inode: flag bits that do not exist (bit 15)";
+    INODE_FLAG_RT = 0x0417 2 "XFS-INODE-FLAG-RT" Error Data "inode: realtime flag, and no realtime device was given with -r";
+    INODE_FLAG_NEWRTBM = 0x0418 2 "XFS-INODE-FLAG-NEWRTBM" Error Data "inode: new-format flag outside of the realtime bitmap";
+    INODE_FLAG_DIR = 0x0419 2 "XFS-INODE-FLAG-DIR" Error Data "inode: flag of directories (rt, extent size, project inherit, no symlinks) elsewhere";
+    INODE_FLAG_FILE = 0x041a 2 "XFS-INODE-FLAG-FILE" Error Data "inode: flag of files (realtime, extent size) elsewhere";
+    INODE_FLAGS2 = 0x041b 2 "XFS-INODE-FLAGS2" Error Data "inode: flags2 bits that do not exist";
+    INODE_DAX = 0x041c 2 "XFS-INODE-DAX" Error Data "inode: DAX on what is neither file nor directory";
+    INODE_REFLINK_NOFEATURE = 0x041d 2 "XFS-INODE-REFLINK-NOFEATURE" Error Data "inode: shared flag without the feature";
+    INODE_REFLINK_NOFILE = 0x041e 2 "XFS-INODE-REFLINK-NOFILE" Error Data "inode: shared flag on what is no file";
+    INODE_REFLINK_RT = 0x041f 2 "XFS-INODE-REFLINK-RT" Error Data "inode: shared flag on a realtime file";
+    INODE_COWEXT_NOFEATURE = 0x0420 2 "XFS-INODE-COWEXT-NOFEATURE" Error Data "inode: copy-on-write hint without the feature";
+    INODE_COWEXT_NOFILE = 0x0421 2 "XFS-INODE-COWEXT-NOFILE" Error Data "inode: ";
+    INODE_COWEXT_RT = 0x0422 2 "XFS-INODE-COWEXT-RT" Error Data "inode: ";
+    INODE_BIGTIME = 0x0423 2 "XFS-INODE-BIGTIME" Error Data "inode: wide times without the feature";
+    INODE_NREXT64 = 0x0424 2 "XFS-INODE-NREXT64" Error Data "inode: wide extent counters without the feature";
+    INODE_NREXT64_PAD = 0x0425 2 "XFS-INODE-NREXT64-PAD" Error Data "inode: padding (offset 80) not zero with wide counters";
+    INODE_V3_PAD = 0x0426 2 "XFS-INODE-V3-PAD" Error Data "inode: padding (offset 24) not zero without them";
+    INODE_UNLINKED = 0x0427 2 "XFS-INODE-UNLINKED" Error Accounting "inode: next-unlinked of a good inode is not null (phase 4)";
+    INODE_TYPE = 0x0428 2 "XFS-INODE-TYPE" Error Data "inode: type bits of the mode";
+    INODE_EXTSIZE = 0x0429 2 "XFS-INODE-EXTSIZE" Error Data "inode: extent size hint: 0 with the flag, too large, off the realtime extent, above half an AG, on the wrong type";
+    INODE_COWEXTSIZE = 0x042a 2 "XFS-INODE-COWEXTSIZE" Error Data "inode: the same for copy-on-write";
+    INODE_NSEC = 0x042b 2 "XFS-INODE-NSEC" Error Data "inode: nanoseconds of 10^9 and more in a, m, c, or creation time (not with wide times)";
+    INODE_ONLINK = 0x042c 2 "XFS-INODE-ONLINK" Error Accounting "inode: old link field not zero in version 2 and 3";
+    INODE_FORKOFF = 0x042d 2 "XFS-INODE-FORKOFF" Error Data "inode: fork offset: 1 in devices, below the literal area's end elsewhere";
+    ROOT_TYPE = 0x042e 2 "XFS-ROOT-TYPE" Error Data "inode: root is no directory";
+    QINO_TYPE_U = 0x042f 2 "XFS-QINO-TYPE-U" Error Data "inode: user quota inode is no regular file";
+    QINO_TYPE_G = 0x0430 2 "XFS-QINO-TYPE-G" Error Data "inode: group quota inode";
+    QINO_TYPE_P = 0x0431 2 "XFS-QINO-TYPE-P" Error Data "inode: project quota inode";
+    RSUM_TYPE = 0x0432 2 "XFS-RSUM-TYPE" Error Data "inode: realtime summary is no regular file";
+    RSUM_EXTENTS = 0x0433 2 "XFS-RSUM-EXTENTS" Error Data "inode: realtime summary has extents although there is no realtime part";
+    RBM_TYPE = 0x0434 2 "XFS-RBM-TYPE" Error Data "inode: realtime bitmap is no regular file";
+    RBM_EXTENTS = 0x0435 2 "XFS-RBM-EXTENTS" Error Data "inode: realtime bitmap has extents although ";
+    RBM_SIZE = 0x0436 2 "XFS-RBM-SIZE" Error Data "inode: size of the realtime bitmap";
+    RSUM_SIZE = 0x0437 2 "XFS-RSUM-SIZE" Error Data "inode: size of the realtime summary";
+    DIR_FORMAT_SIZE = 0x0438 2 "XFS-DIR-FORMAT-SIZE" Error Data "directory: size fits the inode, format is not local";
+    DIR_SIZE = 0x0439 2 "XFS-DIR-SIZE" Error Data "directory: size above 32 GiB";
+    LINK_FORMAT_SIZE = 0x043a 2 "XFS-LINK-FORMAT-SIZE" Error Data "symlink: format and size contradict";
+    LINK_EXTENTS = 0x043b 2 "XFS-LINK-EXTENTS" Error Data "symlink: more extents than a target can need";
+    LINK_EXTENT_OFFSET = 0x043c 2 "XFS-LINK-EXTENT-OFFSET" Error Data "symlink: extents leave a gap";
+    LINK_EXTENT_COUNT = 0x043d 2 "XFS-LINK-EXTENT-COUNT" Error Accounting "symlink: length of an extent";
+    DEV_SIZE = 0x043e 2 "XFS-DEV-SIZE" Error Data "device, socket, pipe: size is not 0";
+    DEV_BLOCKS = 0x043f 2 "XFS-DEV-BLOCKS" Error Accounting "device, socket, pipe: blocks in the data fork";
+    QINO_SIZE = 0x0440 2 "XFS-QINO-SIZE" Error Data "quota inode: size is not 0";
+    RTFILE_NODEV = 0x0441 2 "XFS-RTFILE-NODEV" Error Data "file: realtime file although there is no realtime part";
+    FORK_LOCAL_SIZE = 0x0442 2 "XFS-FORK-LOCAL-SIZE" Error Data "inode: local data larger than the fork";
+    AFORK_LOCAL_LARGE = 0x0443 2 "XFS-AFORK-LOCAL-LARGE" Error Data "inode: local attributes larger than the fork";
+    AFORK_LOCAL_SMALL = 0x0444 2 "XFS-AFORK-LOCAL-SMALL" Error Data "inode: local attributes smaller than their header";
+}
