@@ -55,6 +55,7 @@ struct Making {
     level: FeatureLevel,
     features: &'static [&'static str],
     slots: u16,
+    mib: u64,
 }
 
 const fn making(name: &'static str, block: u32, cluster: u32) -> Making {
@@ -65,11 +66,15 @@ const fn making(name: &'static str, block: u32, cluster: u32) -> Making {
         level: FeatureLevel::Default,
         features: &[],
         slots: 2,
+        mib: if cluster > 4096 { 320 } else { 160 },
     }
 }
 
+/// The volume that mkfs.ocfs2 makes with quotas, without files: our forge makes no quotas.
+const QUOTA: &str = "quota";
+
 /// Block and cluster sizes, and features, as the specification of the checker asks for.
-static BASES: [Making; 7] = [
+static BASES: [Making; 8] = [
     making("rich", 4096, 4096),
     Making {
         features: &["metaecc"],
@@ -93,6 +98,10 @@ static BASES: [Making; 7] = [
         features: &["noindexed-dirs"],
         ..making("plain-directories", 2048, 16_384)
     },
+    Making {
+        mib: 112,
+        ..making("one-group", 4096, 4096)
+    },
 ];
 
 /// The volume that a case was written for.
@@ -102,25 +111,51 @@ pub(crate) fn home(base: Base) -> &'static str {
         Base::Checksums => "checksums",
         Base::Old => "old",
         Base::LargeClusters => "large-clusters",
+        Base::OneGroup => "one-group",
+        Base::Quota => QUOTA,
     }
 }
 
 /// Makes the volumes.
 pub(crate) fn bases(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Sound>> {
     let making = BASES.iter().filter(|making| wanted(making.name));
-    making.map(|making| sound(folder, making)).collect()
+    let mut bases: Vec<Sound> = making
+        .map(|making| sound(folder, making))
+        .collect::<Result<_>>()?;
+    if wanted(QUOTA) {
+        bases.push(with_quota(folder)?);
+    }
+    Ok(bases)
+}
+
+fn with_quota(folder: &Path) -> Result<Sound> {
+    let path = folder.join(QUOTA);
+    fs::File::create(&path)?.set_len(64 << 20)?;
+    let image = path.display().to_string();
+    let words =
+        "-q -x -F -b 4096 -C 4096 -M local -J size=4M --fs-features=usrquota,grpquota,metaecc";
+    let words: Vec<&str> = words.split(' ').chain([&image[..]]).collect();
+    crate::run::output("mkfs.ocfs2", &words)?;
+    read(QUOTA, &path)
+}
+
+/// A sound volume in memory; its file is removed.
+fn read(name: &str, path: &Path) -> Result<Sound> {
+    let mut bytes = fs::read(path)?;
+    fs::remove_file(path)?;
+    let survey = Survey::of(&mut bytes)?;
+    Ok(Sound {
+        name: name.to_owned(),
+        bytes,
+        survey: Some(survey),
+    })
 }
 
 fn sound(folder: &Path, making: &Making) -> Result<Sound> {
-    let mut options = forge::ocfs2::Options::new(if making.cluster > 4096 {
-        320 << 20
-    } else {
-        160 << 20
-    });
+    let mut options = forge::ocfs2::Options::new(making.mib << 20);
     options.seed = 11;
     options.block_size = Some(making.block);
     options.cluster_size = Some(making.cluster);
-    options.local = true;
     options.slots = (making.slots > 1).then_some(making.slots);
     options.local = making.slots == 1;
     options.journal_mib = Some(4);
@@ -139,14 +174,7 @@ fn sound(folder: &Path, making: &Making) -> Result<Sound> {
     Ocfs2::new(options, profile)?
         .write(&path, &forge::Silent)
         .with_context(|| format!("the base {}", making.name))?;
-    let mut bytes = fs::read(&path)?;
-    fs::remove_file(path)?;
-    let survey = Survey::of(&mut bytes)?;
-    Ok(Sound {
-        name: making.name.to_owned(),
-        bytes,
-        survey: Some(survey),
-    })
+    read(making.name, &path)
 }
 
 /// Whether a damaged block makes fsck.ocfs2 read outside its memory.

@@ -159,6 +159,11 @@ pub(crate) fn check(volume: &Volume<'_>, log: &mut Log) {
     backups(volume, log);
 }
 
+/// Whether a journal has something to replay.
+pub(crate) fn is_dirty(volume: &Volume<'_>) -> bool {
+    (0..volume.slots()).any(|slot| journal(volume, slot) == Ok(true))
+}
+
 /// Whether a slot's journal has something to replay.
 fn journal(volume: &Volume<'_>, slot: u16) -> Result<bool, &'static str> {
     let words = |refused: super::refused::Refused| refused.words();
