@@ -25,6 +25,9 @@ const ENDLESS: i32 = 137;
 /// Address space of fsck.ocfs2, KiB: a small cache, which it need not clear first.
 const MEMORY_KIB: u64 = 160_000;
 
+/// More clusters than any volume here has.
+const MANY: u32 = 1 << 24;
+
 /// Every kind of file and tree that a case may need, in as few blocks as possible.
 const PROFILE: &str = r#"
     files = 700
@@ -188,15 +191,35 @@ pub(crate) fn leaves_memory(sound: &Sound, overlay: &Overlay<'_>) -> bool {
     })
 }
 
+/// What fsck.ocfs2 needs: a superblock that claims many clusters makes it allocate maps of them all, and fill them.
+fn limits(image: &Path, patience: Duration) -> Result<Limits> {
+    use std::os::unix::fs::FileExt as _;
+    let file = fs::File::open(image)?;
+    let claims_many = [512, 1024, 2048, 4096].into_iter().any(|size: u64| {
+        let mut block = [0; 0x40];
+        let read = file.read_exact_at(&mut block, 2 * size);
+        let clusters = u32::from_le_bytes([block[0x14], block[0x15], block[0x16], block[0x17]]);
+        read.is_ok() && block.starts_with(b"OCFSV2") && clusters > MANY
+    });
+    Ok(if claims_many {
+        Limits {
+            seconds: patience.as_secs().max(60),
+            memory_kib: 8_000_000,
+        }
+    } else {
+        Limits {
+            seconds: patience.as_secs(),
+            memory_kib: MEMORY_KIB,
+        }
+    })
+}
+
 /// Asks the installed fsck.ocfs2.
 pub(crate) fn reference(image: &Path, patience: Duration, astray: bool) -> Result<Judgement> {
     if astray {
         return Ok(Judgement::failed("reads outside its memory"));
     }
-    let limits = Limits {
-        seconds: patience.as_secs(),
-        memory_kib: MEMORY_KIB,
-    };
+    let limits = limits(image, patience)?;
     let run = run_within(image, limits).context("fsck.ocfs2 cannot be started")?;
     let code = match run.ended {
         Ended::Code(code) => code,

@@ -85,6 +85,12 @@ static FAULTS: &[Fault] = &[
             image.block_mut(inode)[0x1a] ^= 4;
         },
     ),
+    fault(
+        "SB_BLOCK_SIZE",
+        "a bit of the block size that no size has",
+        Base::Empty,
+        |image| image.put(2, dinode::CHECK, BODY + 0x3a, &[1]),
+    ),
     fault("SB_HASH", "the hash of the UUID", Base::Empty, |image| {
         let block = image.block_mut(2);
         let sb = Superblock::read(block).unwrap();
@@ -250,8 +256,8 @@ static FAULTS: &[Fault] = &[
         Base::Usual,
         |image| {
             image.change(image.files["small1"], |inode| {
-                inode.i_links_count_hi = 1.into()
-            })
+                inode.i_links_count_hi = 1.into();
+            });
         },
     ),
     fault(

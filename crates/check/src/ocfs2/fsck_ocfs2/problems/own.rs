@@ -74,4 +74,5 @@ problems! {
     SLOT_MAP_NODE as "SLOT_MAP" = 0x0317 11 Notice Metadata "the slot map names a node, and no journal has anything to replay";
     ORPHAN_STATE = 0x0318 11 Error Accounting "an orphan's flag, slot and name in an orphan directory do not agree";
     XATTR_ORDER = 0x0319 4 Error Metadata "a bucket has hashes of another range, or begins before the end of the one before it";
+    SB_BLOCK_SIZE = 0x031a 0 Error Metadata "s_blocksize_bits has bits that are no part of a size";
 }
