@@ -203,7 +203,7 @@ fn body(
     } else if inode.has_flag(flag::DEALLOC) {
         logs::truncate(volume, log, inode, bytes);
     }
-    checksum(volume, log, number, inode, bytes);
+    checksum(volume, state, log, number, inode, bytes);
     refcount_tree::check(volume, state, log, inode);
     if let Err(end) = blocks::check(volume, state, log, inode, bytes) {
         log.end(end.exit, *end.finding);
@@ -214,16 +214,31 @@ fn body(
     }
 }
 
-/// fsck.ocfs2 compares the checksum of a directory's inode alone.
-fn checksum(volume: &Volume<'_>, log: &mut Log, number: u64, inode: &Dinode, bytes: &[u8]) {
-    if !volume.has_checksums() || directory::type_of_mode(inode.i_mode.get()) == 2 {
+/// fsck.ocfs2 compares the checksum of a directory's inode alone; but for the type of what is no regular file either it reads the inode
+/// again in pass 2, which a wrong checksum forbids.
+fn checksum(
+    volume: &Volume<'_>,
+    state: &mut dyn Sink,
+    log: &mut Log,
+    number: u64,
+    inode: &Dinode,
+    bytes: &[u8],
+) {
+    let kind = directory::type_of_mode(inode.i_mode.get());
+    if !volume.has_checksums() || kind == 2 {
         return;
     }
     let judged = check::validate(&mut bytes.to_vec(), dinode::CHECK);
     let note = match judged {
         Ok(check::Judged::Sound) | Err(_) => return,
         Ok(check::Judged::Corrected) => "one bit is wrong and can be corrected",
-        Ok(check::Judged::Bad(_)) => "inode",
+        Ok(check::Judged::Bad(_)) => {
+            if kind != 1 {
+                // No name is right about its type: directories are left to pass 2.
+                state.set_kind(number, 0);
+            }
+            "inode"
+        }
     };
     log.own(Finding::new(&META_CRC).inode(number).note(note));
 }

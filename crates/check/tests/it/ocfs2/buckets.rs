@@ -95,6 +95,7 @@ fn put(image: &mut Image, first: u64, mut bytes: Vec<u8>) {
 }
 
 /// Swaps the contents of two buckets: all hashes ascend, and are in the wrong extents.
+#[allow(dead_code, reason = "the fuzz target does not use it")]
 pub(crate) fn swap_hashes(image: &mut Image, first: u64, second: u64) {
     let at = |block| block as usize * image.layout.block_size();
     let one = image.bytes[at(first)..][..BUCKET].to_vec();

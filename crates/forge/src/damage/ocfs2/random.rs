@@ -441,7 +441,9 @@ pub fn leaves_memory(block: &[u8]) -> bool {
         }
         Some(b"GROU") => {
             let bits = usize::from(le16(block, 0x0a));
-            let records = used(0x144, chain::extent_room(block.len()));
+            // A group of clusters has no list of extents: its bitmap goes on there.
+            let has_list = bits <= chain::DISCONTIG_BITMAP * 8;
+            let records = has_list && used(0x144, chain::extent_room(block.len()));
             records || bits == 1 || bits > chain::bitmap_size(block.len()) * 8
         }
         Some(b"DXDI") => {
