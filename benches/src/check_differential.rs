@@ -8,6 +8,8 @@
 //! `--format ocfs2` does the same with volumes that our forge makes, and compares more: the way fsck.ocfs2 ends, each code and how
 //! often it is printed. Its exit code is 0 whatever it finds. Where it runs for ever or crashes, ours must say that it does.
 //!
+//! With `--fswreck` some of them are damaged by the program with which ocfs2-tools tests itself.
+//!
 //! What does not count against ours: runs that e2fsck itself does not survive (a signal, no end
 //! within the time allowed, or an attempt to write although `-n` forbids it). They are counted and
 //! listed all the same, with whether ours finished. Of OCFS2 these are the images that make fsck.ocfs2 read outside its memory.
@@ -16,6 +18,7 @@
 //! difference is kept with its number, which is all that is needed to make it again (`--only N
 //! --keep FOLDER`).
 
+mod fswreck;
 pub(crate) mod judges;
 mod ocfs2;
 mod outcome;
@@ -62,6 +65,9 @@ pub(crate) struct Arguments {
     /// Results file, appended to; a second run skips the images in it.
     #[arg(long, default_value = "check-differential.jsonl")]
     results: PathBuf,
+    /// fswreck of ocfs2-tools, which is in no package: one image in ten is damaged by one of its cases.
+    #[arg(long)]
+    fswreck: Option<PathBuf>,
     /// Keep the image of each difference here.
     #[arg(long)]
     keep: Option<PathBuf>,
@@ -127,7 +133,7 @@ fn bench(arguments: &Arguments) -> Result<bool> {
         let folder = tempfile::Builder::new()
             .prefix("fslab-differential-")
             .tempdir_in(&arguments.dir)?;
-        let pool = Pool::make(arguments.format, folder.path(), &arguments.bases)?;
+        let pool = Pool::make(arguments, folder.path())?;
         let fresh = workbench::judge_all(arguments, &pool, &wanted, &stop)?;
         if arguments.only.is_empty() {
             let judged: BTreeSet<u64> = fresh.iter().map(|outcome| outcome.number).collect();

@@ -25,6 +25,9 @@ const ENDLESS: i32 = 137;
 /// Address space of fsck.ocfs2, KiB: a small cache, which it need not clear first.
 const MEMORY_KIB: u64 = 160_000;
 
+/// More clusters than any volume here has.
+const MANY: u32 = 1 << 24;
+
 /// Every kind of file and tree that a case may need, in as few blocks as possible.
 const PROFILE: &str = r#"
     files = 700
@@ -55,6 +58,7 @@ struct Making {
     level: FeatureLevel,
     features: &'static [&'static str],
     slots: u16,
+    mib: u64,
 }
 
 const fn making(name: &'static str, block: u32, cluster: u32) -> Making {
@@ -65,11 +69,15 @@ const fn making(name: &'static str, block: u32, cluster: u32) -> Making {
         level: FeatureLevel::Default,
         features: &[],
         slots: 2,
+        mib: if cluster > 4096 { 320 } else { 160 },
     }
 }
 
+/// The volume that mkfs.ocfs2 makes with quotas, without files: our forge makes no quotas.
+const QUOTA: &str = "quota";
+
 /// Block and cluster sizes, and features, as the specification of the checker asks for.
-static BASES: [Making; 7] = [
+static BASES: [Making; 8] = [
     making("rich", 4096, 4096),
     Making {
         features: &["metaecc"],
@@ -93,6 +101,10 @@ static BASES: [Making; 7] = [
         features: &["noindexed-dirs"],
         ..making("plain-directories", 2048, 16_384)
     },
+    Making {
+        mib: 112,
+        ..making("one-group", 4096, 4096)
+    },
 ];
 
 /// The volume that a case was written for.
@@ -102,25 +114,51 @@ pub(crate) fn home(base: Base) -> &'static str {
         Base::Checksums => "checksums",
         Base::Old => "old",
         Base::LargeClusters => "large-clusters",
+        Base::OneGroup => "one-group",
+        Base::Quota => QUOTA,
     }
 }
 
 /// Makes the volumes.
 pub(crate) fn bases(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Sound>> {
     let making = BASES.iter().filter(|making| wanted(making.name));
-    making.map(|making| sound(folder, making)).collect()
+    let mut bases: Vec<Sound> = making
+        .map(|making| sound(folder, making))
+        .collect::<Result<_>>()?;
+    if wanted(QUOTA) {
+        bases.push(with_quota(folder)?);
+    }
+    Ok(bases)
+}
+
+fn with_quota(folder: &Path) -> Result<Sound> {
+    let path = folder.join(QUOTA);
+    fs::File::create(&path)?.set_len(64 << 20)?;
+    let image = path.display().to_string();
+    let words =
+        "-q -x -F -b 4096 -C 4096 -M local -J size=4M --fs-features=usrquota,grpquota,metaecc";
+    let words: Vec<&str> = words.split(' ').chain([&image[..]]).collect();
+    crate::run::output("mkfs.ocfs2", &words)?;
+    read(QUOTA, &path)
+}
+
+/// A sound volume in memory; its file is removed.
+fn read(name: &str, path: &Path) -> Result<Sound> {
+    let mut bytes = fs::read(path)?;
+    fs::remove_file(path)?;
+    let survey = Survey::of(&mut bytes)?;
+    Ok(Sound {
+        name: name.to_owned(),
+        bytes,
+        survey: Some(survey),
+    })
 }
 
 fn sound(folder: &Path, making: &Making) -> Result<Sound> {
-    let mut options = forge::ocfs2::Options::new(if making.cluster > 4096 {
-        320 << 20
-    } else {
-        160 << 20
-    });
+    let mut options = forge::ocfs2::Options::new(making.mib << 20);
     options.seed = 11;
     options.block_size = Some(making.block);
     options.cluster_size = Some(making.cluster);
-    options.local = true;
     options.slots = (making.slots > 1).then_some(making.slots);
     options.local = making.slots == 1;
     options.journal_mib = Some(4);
@@ -139,14 +177,7 @@ fn sound(folder: &Path, making: &Making) -> Result<Sound> {
     Ocfs2::new(options, profile)?
         .write(&path, &forge::Silent)
         .with_context(|| format!("the base {}", making.name))?;
-    let mut bytes = fs::read(&path)?;
-    fs::remove_file(path)?;
-    let survey = Survey::of(&mut bytes)?;
-    Ok(Sound {
-        name: making.name.to_owned(),
-        bytes,
-        survey: Some(survey),
-    })
+    read(making.name, &path)
 }
 
 /// Whether a damaged block makes fsck.ocfs2 read outside its memory.
@@ -160,15 +191,35 @@ pub(crate) fn leaves_memory(sound: &Sound, overlay: &Overlay<'_>) -> bool {
     })
 }
 
+/// What fsck.ocfs2 needs: a superblock that claims many clusters makes it allocate maps of them all, and fill them.
+fn limits(image: &Path, patience: Duration) -> Result<Limits> {
+    use std::os::unix::fs::FileExt as _;
+    let file = fs::File::open(image)?;
+    let claims_many = [512, 1024, 2048, 4096].into_iter().any(|size: u64| {
+        let mut block = [0; 0x40];
+        let read = file.read_exact_at(&mut block, 2 * size);
+        let clusters = u32::from_le_bytes([block[0x14], block[0x15], block[0x16], block[0x17]]);
+        read.is_ok() && block.starts_with(b"OCFSV2") && clusters > MANY
+    });
+    Ok(if claims_many {
+        Limits {
+            seconds: patience.as_secs().max(60),
+            memory_kib: 8_000_000,
+        }
+    } else {
+        Limits {
+            seconds: patience.as_secs(),
+            memory_kib: MEMORY_KIB,
+        }
+    })
+}
+
 /// Asks the installed fsck.ocfs2.
 pub(crate) fn reference(image: &Path, patience: Duration, astray: bool) -> Result<Judgement> {
     if astray {
         return Ok(Judgement::failed("reads outside its memory"));
     }
-    let limits = Limits {
-        seconds: patience.as_secs(),
-        memory_kib: MEMORY_KIB,
-    };
+    let limits = limits(image, patience)?;
     let run = run_within(image, limits).context("fsck.ocfs2 cannot be started")?;
     let code = match run.ended {
         Ended::Code(code) => code,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,7 @@ use forge::damage::ocfs2::Survey;
 use forge::damage::{self, Case, Filesystem, Medium, Random};
 
 use crate::check_differential::outcome::Outcome;
-use crate::check_differential::{Format, ocfs2};
+use crate::check_differential::{Arguments, Format, fswreck, ocfs2};
 
 /// One image to be judged.
 #[derive(Clone, Debug)]
@@ -47,10 +48,13 @@ pub(crate) struct Pool {
     pub(crate) folder: PathBuf,
     pub(crate) bases: Vec<Sound>,
     format: Format,
+    /// Some images are damaged by fswreck.
+    fswreck: bool,
 }
 
 impl Pool {
-    pub(crate) fn make(format: Format, folder: &Path, names: &[String]) -> Result<Pool> {
+    pub(crate) fn make(arguments: &Arguments, folder: &Path) -> Result<Pool> {
+        let (format, names) = (arguments.format, &arguments.bases);
         let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
         let bases = match format {
             Format::Ext4 => ext4(folder, wanted)?,
@@ -69,6 +73,7 @@ impl Pool {
             folder: folder.to_owned(),
             bases,
             format,
+            fswreck: arguments.fswreck.is_some(),
         })
     }
 
@@ -85,6 +90,7 @@ impl Pool {
         let at = bases.position(|base| base.name == outcome.base);
         let at = at.with_context(|| format!("there is no base {} any more", outcome.base))?;
         let case = match &outcome.damage[..] {
+            [name] if fswreck::case(name).is_some() => fswreck::case(name).map(Plan::Fswreck),
             [name] => self.cases().find(|case| case.name() == name),
             _ => None,
         };
@@ -102,6 +108,11 @@ impl Pool {
 
     fn drawn(&self, number: u64) -> (usize, Plan) {
         let draw = mixed(number);
+        if self.fswreck && draw.is_multiple_of(10) {
+            let case = (draw / 10 % u64::from(fswreck::CASES)) as u32;
+            let at = (draw / 10_000 % self.bases.len() as u64) as usize;
+            return (at, Plan::Fswreck(case));
+        }
         if draw.is_multiple_of(5) {
             let mut cases: Vec<Plan> = self.cases().collect();
             let case = cases.swap_remove((draw / 5 % cases.len() as u64) as usize);
@@ -151,6 +162,8 @@ fn ext4(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Sound>> {
 pub(crate) enum Plan {
     Case(&'static Case),
     Ocfs2Case(&'static damage::ocfs2::Case),
+    /// By that case of fswreck, which changes the file itself.
+    Fswreck(u32),
     Random(Random),
 }
 
@@ -160,7 +173,7 @@ impl Plan {
         match self {
             Plan::Case(case) => case.name,
             Plan::Ocfs2Case(case) => case.name,
-            Plan::Random(_) => "",
+            Plan::Fswreck(_) | Plan::Random(_) => "",
         }
     }
 
@@ -169,7 +182,7 @@ impl Plan {
         match self {
             Plan::Case(case) => case.base == base,
             Plan::Ocfs2Case(case) => ocfs2::home(case.base) == base,
-            Plan::Random(_) => false,
+            Plan::Fswreck(_) | Plan::Random(_) => false,
         }
     }
 
@@ -181,6 +194,7 @@ impl Plan {
         match self {
             Plan::Case(case) => case.apply(&mut Filesystem::open(medium)?)?,
             Plan::Ocfs2Case(case) => case.apply(&mut damage::ocfs2::Volume::open(medium)?)?,
+            Plan::Fswreck(case) => return Ok(vec![fswreck::name(*case)]),
             Plan::Random(what) => {
                 let changes = match &base.survey {
                     Some(survey) => damage::ocfs2::random(medium, survey, what)?,
@@ -208,6 +222,25 @@ pub(crate) const PAGE: usize = 4096;
 pub(crate) struct Overlay<'a> {
     pub(crate) below: &'a [u8],
     pub(crate) pages: BTreeMap<usize, Vec<u8>>,
+}
+
+impl Overlay<'_> {
+    /// Takes the pages of a file that differ from what is below.
+    pub(crate) fn take(&mut self, file: &fs::File) -> io::Result<()> {
+        let mut read = vec![0; 256 * PAGE];
+        for (nth, below) in self.below.chunks(read.len()).enumerate() {
+            let bytes = &mut read[..below.len()];
+            file.read_exact_at(bytes, (nth * 256 * PAGE) as u64)?;
+            if bytes == below {
+                continue;
+            }
+            let both = bytes.chunks(PAGE).zip(below.chunks(PAGE));
+            for (at, (page, _)) in both.enumerate().filter(|(_, (one, other))| one != other) {
+                self.pages.insert(nth * 256 + at, page.to_vec());
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Medium for Overlay<'_> {

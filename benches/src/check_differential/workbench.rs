@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -13,10 +13,11 @@ use crate::run::Stop;
 use anyhow::{Context, Result, bail};
 use forge::damage;
 
+use crate::check_differential::fswreck;
 use crate::check_differential::judges::{e2fsck, ours};
 use crate::check_differential::ocfs2;
 use crate::check_differential::outcome::Outcome;
-use crate::check_differential::pool::{Overlay, PAGE, Pool, Task};
+use crate::check_differential::pool::{Overlay, PAGE, Plan, Pool, Task};
 use crate::check_differential::{Arguments, Format};
 
 /// Judges them all, and writes each result down at once.
@@ -121,6 +122,12 @@ impl<'a> Workbench<'a> {
         for (page, over) in &overlay.pages {
             file.write_all_at(over, (page * PAGE) as u64)?;
         }
+        if let Plan::Fswreck(case) = plan
+            && !self.wreck(case, &path, &mut overlay)?
+        {
+            restore(&file, &overlay)?;
+            return Ok(None);
+        }
         let patience = Duration::from_secs(self.arguments.patience);
         // One to three threads: who reads what must not matter, and an image is judged again as it was.
         let threads = 1 + (number % 3) as usize;
@@ -145,11 +152,18 @@ impl<'a> Workbench<'a> {
         }) {
             fs::copy(&path, keep.join(format!("{number}.img")))?;
         }
-        for page in overlay.pages.keys() {
-            let start = page * PAGE;
-            file.write_all_at(&bytes[start..(start + PAGE).min(bytes.len())], start as u64)?;
-        }
+        restore(&file, &overlay)?;
         Ok(Some(outcome))
+    }
+
+    /// Has fswreck damage the file, and takes what it changed into the overlay; `false` where it cannot.
+    fn wreck(&self, case: u32, path: &Path, overlay: &mut Overlay<'_>) -> Result<bool> {
+        let Some(program) = &self.arguments.fswreck else {
+            bail!("--fswreck is needed to make this image again");
+        };
+        let done = fswreck::run(program, case, path)?;
+        overlay.take(&File::open(path)?)?;
+        Ok(done && !overlay.pages.is_empty())
     }
 
     fn file(&mut self, at: usize, name: &str, bytes: &[u8]) -> Result<(PathBuf, File)> {
@@ -171,4 +185,14 @@ impl<'a> Workbench<'a> {
         self.files.insert(at, (path.clone(), file.try_clone()?));
         Ok((path, file))
     }
+}
+
+/// Writes the sound pages over those that were changed.
+fn restore(file: &File, overlay: &Overlay<'_>) -> Result<()> {
+    let bytes = overlay.below;
+    for page in overlay.pages.keys() {
+        let start = page * PAGE;
+        file.write_all_at(&bytes[start..(start + PAGE).min(bytes.len())], start as u64)?;
+    }
+    Ok(())
 }

@@ -69,7 +69,12 @@ impl BlockSource for Buffered {
         // The advice looks up every page of the range. The first and the last are looked at instead:
         // where both are there, what is between them mostly is, and is read in its turn if not.
         let end = offset.saturating_add(len).min(self.len());
-        if end <= offset || self.resident(offset) && self.resident(end - 1) {
+        if end <= offset {
+            return;
+        }
+        let page = rustix::param::page_size() as u64;
+        let one = offset / page == (end - 1) / page;
+        if self.resident(offset) && (one || self.resident(end - 1)) {
             return;
         }
         // Only advice: a kernel that does not take it reads later.

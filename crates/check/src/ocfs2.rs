@@ -23,11 +23,13 @@
 
 mod blocks;
 mod chain_map;
+mod cluster_set;
 mod coverage;
 pub mod fsck_ocfs2;
 mod inode_map;
 mod lookup;
 mod open;
+mod own;
 mod packed;
 mod pass0;
 mod pass1;
@@ -40,6 +42,7 @@ mod refused;
 mod run;
 mod state;
 mod tree;
+mod usage;
 mod volume;
 
 use blockio::BlockSource;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use blockio::{BlockSource, Content, Span, Sweep};
+use blockio::{BlockSource, Content, Piece, Span, Sweep};
 
 use super::packed::Packed;
 use super::refused::Refused;
@@ -15,6 +15,9 @@ pub(crate) const CACHED: usize = 32 << 20;
 /// Requests in flight, and bytes of one at most, where scattered blocks are read together.
 const DEPTH: usize = 32;
 const REQUEST: usize = 64 << 10;
+
+/// Fewer blocks are not worth a second thread.
+const FEW: usize = 64;
 
 /// One block, or several that were read together.
 pub(crate) type Block = Arc<[u8]>;
@@ -77,6 +80,7 @@ impl Blocks {
                 kept.clear();
             }
         }
+        let threads = if blocks.len() < FEW { 1 } else { sweep.threads };
         let size = self.size as u64;
         let end = source.len() / size;
         let spans = blocks
@@ -87,15 +91,15 @@ impl Blocks {
                 range: block * size..(block + 1) * size,
             });
         let sweep = Sweep {
+            threads,
             request: REQUEST.max(self.size),
             depth: DEPTH,
-            threads: 1,
             block: self.size as u32,
             gap: 0,
             ..sweep.clone()
         };
         // An error here occurs again when the block is read by itself, and is reported then.
-        let _ = sweep.each(source, spans, |piece| {
+        let each = |(): &mut (), piece: Piece<'_>| {
             match piece.content {
                 Content::Data(bytes) if bytes.len() == self.size => {
                     self.keep(piece.tag, bytes.into());
@@ -106,7 +110,8 @@ impl Blocks {
                 _ => {}
             }
             ControlFlow::Continue(())
-        });
+        };
+        let _ = sweep.run(source, spans, |_| (), each);
     }
 
     /// Blocks in a run, from the source.

@@ -3,6 +3,9 @@
 //! Every inode and every name asks this, so the groups of all allocators are one sorted list. Where damage makes groups overlap, the first
 //! allocator with the block is right, as for fsck.ocfs2; then each allocator has a list of its own.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
 use ondisk::ocfs2::GroupDescriptor;
 use ondisk::ocfs2::chain::{self, BITMAP};
 
@@ -19,6 +22,8 @@ struct Run {
     /// Number of the allocator: 0 for the global one, then the slots.
     allocator: u16,
     group: Block,
+    /// Block of the group, by its own account.
+    block: u64,
 }
 
 /// Runs that do not overlap, ascending.
@@ -26,6 +31,17 @@ struct Run {
 struct Sorted {
     starts: Vec<u64>,
     runs: Vec<Run>,
+    last: Last,
+}
+
+/// The run that was found last: neighbours are asked for one after the other. Each thread has a copy of its own.
+#[derive(Debug, Default)]
+struct Last(AtomicUsize);
+
+impl Clone for Last {
+    fn clone(&self) -> Last {
+        Last::default()
+    }
 }
 
 /// Where an inode is recorded.
@@ -67,10 +83,9 @@ impl Coverage {
     /// The place of a block; none where no group covers it.
     pub(crate) fn place(&self, block: u64) -> Option<Place> {
         let (run, at) = self.lists.iter().find_map(|list| list.find(block))?;
-        let group: GroupDescriptor = value(GroupDescriptor::read(&run.group));
         Some(Place {
             allocator: run.allocator,
-            group: group.bg_blkno.get(),
+            group: run.block,
             at,
             in_use: chain::bit(from(&run.group, BITMAP), at),
         })
@@ -87,12 +102,14 @@ impl Sorted {
     fn of(allocator: u16, from: &Allocator) -> Sorted {
         let mut sorted = Sorted::default();
         for region in from.regions.values() {
+            let group: GroupDescriptor = value(GroupDescriptor::read(&region.group));
             sorted.starts.push(region.start);
             sorted.runs.push(Run {
                 bits: region.bits,
                 offset: region.offset,
                 allocator,
                 group: Block::clone(&region.group),
+                block: group.bg_blkno.get(),
             });
         }
         sorted
@@ -107,6 +124,7 @@ impl Sorted {
         Sorted {
             starts: all.iter().map(|(start, _)| **start).collect(),
             runs: all.iter().map(|(_, run)| (*run).clone()).collect(),
+            last: Last::default(),
         }
     }
 
@@ -121,11 +139,20 @@ impl Sorted {
     }
 
     fn find(&self, block: u64) -> Option<(&Run, usize)> {
-        let at = self
-            .starts
-            .partition_point(|&start| start <= block)
-            .checked_sub(1)?;
-        let (run, within) = (&self.runs[at], block - self.starts[at]);
+        let last = self.last.0.load(Relaxed);
+        if let Some(found) = self.within(last, block) {
+            return Some(found);
+        }
+        let after = self.starts.partition_point(|&start| start <= block);
+        let at = after.checked_sub(1)?;
+        self.last.0.store(at, Relaxed);
+        self.within(at, block)
+    }
+
+    /// The block in a run.
+    fn within(&self, at: usize, block: u64) -> Option<(&Run, usize)> {
+        let run = self.runs.get(at)?;
+        let within = block.checked_sub(self.starts[at])?;
         (within < run.bits).then(|| (run, run.offset + within as usize))
     }
 }

@@ -3,6 +3,7 @@
 //! Inode numbers are block numbers, so a map by inode would be as large as the volume. The blocks of the groups of the inode allocators are
 //! numbered one after the other instead; a number outside all groups, which damage alone leads to, goes into a tree.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbering of the blocks of all inode groups.
@@ -11,6 +12,8 @@ pub(crate) struct Slots {
     /// First block and number of blocks of each run, ascending and disjoint, and the number of its first block.
     runs: Vec<(u64, u64, usize)>,
     total: usize,
+    /// The run that was found last: neighbours are asked for one after the other.
+    last: Cell<usize>,
 }
 
 impl Slots {
@@ -39,10 +42,24 @@ impl Slots {
         self.total
     }
 
+    /// Whether it is one of them.
+    pub(crate) fn has(&self, block: u64) -> bool {
+        self.at(block).is_some()
+    }
+
     fn at(&self, block: u64) -> Option<usize> {
+        if let Some(found) = self.within(self.last.get(), block) {
+            return Some(found);
+        }
         let after = self.runs.partition_point(|run| run.0 <= block);
-        let (first, count, number) = *self.runs.get(after.checked_sub(1)?)?;
-        let offset = block - first;
+        self.last.set(after.checked_sub(1)?);
+        self.within(after - 1, block)
+    }
+
+    /// The number of a block in a run.
+    fn within(&self, run: usize, block: u64) -> Option<usize> {
+        let (first, count, number) = *self.runs.get(run)?;
+        let offset = block.checked_sub(first)?;
         (offset < count).then(|| number + offset as usize)
     }
 

@@ -203,7 +203,10 @@ pub(crate) fn indexed(
 }
 
 /// The block of the leaf that a hash leads to.
-fn leaf_of(volume: &Volume<'_>, root: &[u8], wanted: NameHash) -> Result<u64, Refused> {
+///
+/// # Errors
+/// The root does not lead to one.
+pub(crate) fn leaf_of(volume: &Volume<'_>, root: &[u8], wanted: NameHash) -> Result<u64, Refused> {
     // An error of the extents is none of the directory, for which fsck.ocfs2 has a code.
     let found = tree::find(volume, from(root, ROOT_LIST), wanted.major);
     let found = found.map_err(|refused| match refused {

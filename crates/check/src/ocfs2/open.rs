@@ -12,7 +12,8 @@ use super::blocks::Blocks;
 use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
-    JOURNAL_DIRTY, JOURNAL_UNUSABLE, SB_BACKUP, SB_FEATURES, SB_HASH, SB_SLOTS_ZERO, SB_UNUSABLE,
+    JOURNAL_DIRTY, JOURNAL_UNUSABLE, SB_BACKUP, SB_BLOCK_SIZE, SB_FEATURES, SB_HASH, SB_SLOTS_ZERO,
+    SB_UNUSABLE,
 };
 use super::lookup;
 use super::packed::Packed;
@@ -25,6 +26,9 @@ use crate::frame::options::Options;
 const TUNEFS_FLAGS: u16 = 0x0001;
 /// `s_feature_incompat`: tunefs.ocfs2 was interrupted.
 const TUNEFS_IN_PROGRESS: u32 = 0x20;
+
+/// The largest shift of 32 bits.
+const SHIFT: u32 = 31;
 
 /// Opens the volume; none without a usable superblock, which is a finding.
 pub(crate) fn open<'a>(
@@ -55,7 +59,14 @@ pub(crate) fn open<'a>(
     {
         log.end(Exit::FAILED, unusable("its checksum is wrong"));
     }
-    let sb = Superblock::read(&block).copied().unwrap_or(sb);
+    let mut sb = Superblock::read(&block).copied().unwrap_or(sb);
+    let bits = sb.s_blocksize_bits.get();
+    if bits > SHIFT {
+        // A shift by a number of 32 bits takes the low five bits of it.
+        sb.s_blocksize_bits = (bits & SHIFT).into();
+        let finding = Finding::new(&SB_BLOCK_SIZE).block(BLOCK).found(bits);
+        log.own(finding.expected(bits & SHIFT));
+    }
     if let Some(unknown) = unknown_features(&sb) {
         log.end(
             Exit::FAILED,
@@ -157,6 +168,11 @@ pub(crate) fn check(volume: &Volume<'_>, log: &mut Log) {
         log.own(finding.found(sb.s_uuid_hash.get()).expected(expected));
     }
     backups(volume, log);
+}
+
+/// Whether a journal has something to replay.
+pub(crate) fn is_dirty(volume: &Volume<'_>) -> bool {
+    (0..volume.slots()).any(|slot| journal(volume, slot) == Ok(true))
 }
 
 /// Whether a slot's journal has something to replay.

@@ -20,6 +20,7 @@ use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{ALLOC_NOT_USABLE, GROUP_CORRUPT, SYSTEM_FILE_UNUSABLE};
 use super::inode_map::{InodeMap, Slots};
 use super::lookup;
+use super::own::tree_blocks::TreeBlocks;
 use super::refused::Refused;
 use super::state::{Allocator, State};
 use super::volume::{Volume, head, signed};
@@ -29,7 +30,8 @@ use crate::frame::finding::Finding;
 pub(crate) fn clusters(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> u64 {
     let before_first = volume.cluster_of(volume.layout.first_group);
     state.mark(volume, log, 0, before_first);
-    let Some((number, inode)) = system_inode(volume, log, "global_bitmap") else {
+    let bitmap = SystemFile::find(volume, "global_bitmap".to_owned());
+    let Some((number, inode)) = bitmap.reported(log) else {
         return 0;
     };
     if let Err(refused) = bitmap::only_group(volume, log, &inode) {
@@ -50,11 +52,12 @@ pub(crate) fn clusters(volume: &Volume<'_>, state: &mut State, log: &mut Log) ->
 pub(crate) fn inodes(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> u64 {
     let names = (0..volume.slots()).map(|slot| system::slot_file("inode_alloc", slot));
     let names = std::iter::once("global_inode_alloc".to_owned()).chain(names);
-    let found: Vec<_> = names.map(|name| system_inode(volume, log, &name)).collect();
-    let heads: Vec<&Block> = found.iter().flatten().map(|(_, inode)| inode).collect();
+    let found: Vec<_> = names.map(|name| SystemFile::find(volume, name)).collect();
+    let heads: Vec<&Block> = found.iter().filter_map(SystemFile::inode).collect();
     let mut blocks = prefill::run(volume, &heads, Vec::new());
+    // fsck.ocfs2 looks for each when it has judged those before it.
     for found in found {
-        let Some((number, inode)) = found else {
+        let Some((number, inode)) = found.reported(log) else {
             state.inodes.push(Allocator::default());
             continue;
         };
@@ -91,28 +94,51 @@ pub(crate) fn inodes(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> u
 /// Pass 0c. Gives the number of groups.
 pub(crate) fn extents(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> u64 {
     let names = (0..volume.slots()).map(|slot| system::slot_file("extent_alloc", slot));
-    let found: Vec<_> = names.map(|name| system_inode(volume, log, &name)).collect();
-    let heads: Vec<&Block> = found.iter().flatten().map(|(_, inode)| inode).collect();
+    let found: Vec<_> = names.map(|name| SystemFile::find(volume, name)).collect();
+    let heads: Vec<&Block> = found.iter().filter_map(SystemFile::inode).collect();
     let mut blocks = prefill::run(volume, &heads, Vec::new());
     let groups = blocks.len() as u64;
-    for (number, inode) in found.into_iter().flatten() {
+    let mut allocators = Vec::new();
+    for found in found {
+        let Some((number, inode)) = found.reported(log) else {
+            continue;
+        };
         if let Err(refused) = chain::check(volume, state, log, &inode, None, &mut blocks) {
             unusable(log, number, refused);
         }
+        // What cannot be loaded of it fsck.ocfs2 does not miss: it compares no extent block with its bit.
+        allocators.push(load::load(volume, number, &inode, &mut blocks).0);
     }
+    state.tree_blocks = TreeBlocks::new(allocators);
     groups
 }
 
-/// A system file's inode; none is a finding.
-pub(crate) fn system_inode(volume: &Volume<'_>, log: &mut Log, name: &str) -> Option<(u64, Block)> {
-    let found = lookup::system(volume, name);
-    let found = found.and_then(|number| volume.inode(number).map(|inode| (number, inode)));
-    match found {
-        Ok(found) => Some(found),
-        Err(refused) => {
-            let finding = Finding::new(&SYSTEM_FILE_UNUSABLE).name(name.as_bytes());
-            log.end(refused.exit(), finding.note(refused.words()));
-            None
+/// A system file that was looked for: its number and its inode.
+struct SystemFile {
+    name: String,
+    found: Result<(u64, Block), Refused>,
+}
+
+impl SystemFile {
+    fn find(volume: &Volume<'_>, name: String) -> SystemFile {
+        let found = lookup::system(volume, &name);
+        let found = found.and_then(|number| volume.inode(number).map(|inode| (number, inode)));
+        SystemFile { name, found }
+    }
+
+    fn inode(&self) -> Option<&Block> {
+        self.found.as_ref().ok().map(|(_, inode)| inode)
+    }
+
+    /// The number and the inode; that there is none is a finding.
+    fn reported(self, log: &mut Log) -> Option<(u64, Block)> {
+        match self.found {
+            Ok(found) => Some(found),
+            Err(refused) => {
+                let finding = Finding::new(&SYSTEM_FILE_UNUSABLE).name(self.name.as_bytes());
+                log.end(refused.exit(), finding.note(refused.words()));
+                None
+            }
         }
     }
 }

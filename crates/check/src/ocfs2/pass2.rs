@@ -3,9 +3,12 @@
 mod block;
 mod entry;
 pub(crate) mod inline;
+mod leaves;
 mod trailer;
 
 use std::collections::HashSet;
+
+use leaves::Leaves;
 
 use super::blocks::Block;
 use super::fsck_ocfs2::log::Log;
@@ -30,6 +33,9 @@ struct Pass<'a, 'v> {
     sound: bool,
     names: HashSet<Vec<u8>>,
     name_bytes: usize,
+    index: Leaves,
+    /// The block is on the device as it is judged: no bit of it was corrected.
+    as_stored: bool,
 }
 
 /// A directory block.
@@ -67,6 +73,8 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
         sound: true,
         names: HashSet::new(),
         name_bytes: 0,
+        index: Leaves::default(),
+        as_stored: true,
     };
     let size = volume.block_size() as u64;
     for batch in blocks.chunks(BATCH) {

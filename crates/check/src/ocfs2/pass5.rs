@@ -1,6 +1,6 @@
-//! Pass 5: the global quota files. fsck.ocfs2 does not read the local ones, and compares no usage.
+//! Pass 5: the global quota files. fsck.ocfs2 does not read the local ones. It computes the usage anew, and with `-n` compares it with nothing.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use ondisk::bytes::le32;
 use ondisk::ocfs2::feature;
@@ -13,11 +13,13 @@ use super::blocks::Block;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
     DQBLK_INVALID, DUP_DQBLK_INVALID, DUP_DQBLK_VALID, QMAGIC_INVALID, QTREE_BLK_INVALID,
-    QUOTA_UNREADABLE,
+    QUOTA_UNREADABLE, QUOTA_USAGE,
 };
 use super::lookup;
+use super::open;
 use super::refused::Refused;
 use super::tree::{self, Next};
+use super::usage::{Usage, Used};
 use super::volume::{Volume, from, head, value};
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
@@ -29,16 +31,29 @@ pub(crate) fn applies(volume: &Volume<'_>) -> bool {
 }
 
 /// Runs the pass.
-pub(crate) fn run(volume: &Volume<'_>, log: &mut Log) {
+pub(crate) fn run(volume: &Volume<'_>, usage: &Usage, log: &mut Log) {
+    // Where a journal is to be replayed, the files are not up to date.
+    let compared = !open::is_dirty(volume) && !log.has_ended();
     let files = [
-        (feature::USER_QUOTA, "aquota.user", USER_MAGIC),
-        (feature::GROUP_QUOTA, "aquota.group", GROUP_MAGIC),
+        (
+            feature::USER_QUOTA,
+            "aquota.user",
+            USER_MAGIC,
+            &usage.by_user,
+        ),
+        (
+            feature::GROUP_QUOTA,
+            "aquota.group",
+            GROUP_MAGIC,
+            &usage.by_group,
+        ),
     ];
-    for (bit, name, magic) in files {
+    for (bit, name, magic, used) in files {
         if !volume.sb.has_ro_compat(bit) {
             continue;
         }
-        if let Err((problem, refused)) = file(volume, log, name, magic) {
+        let used = compared.then(|| used.clone());
+        if let Err((problem, refused)) = file(volume, log, name, magic, used) {
             let finding = Finding::new(problem).name(name.as_bytes());
             log.end(refused.exit(), finding.note(refused.words()));
         }
@@ -58,11 +73,20 @@ struct Quota<'a, 'v> {
     ids: HashSet<u32>,
     /// Levels above the blocks of entries.
     levels: u32,
+    /// What the inodes come to, by id, without the ids that had an entry.
+    used: Option<BTreeMap<u32, Used>>,
 }
 
 type Ended = (&'static Problem, Refused);
 
-fn file(volume: &Volume<'_>, log: &mut Log, name: &'static str, magic: u32) -> Result<(), Ended> {
+/// A file; `used` is what its entries must come to, where that is known.
+fn file(
+    volume: &Volume<'_>,
+    log: &mut Log,
+    name: &'static str,
+    magic: u32,
+    used: Option<BTreeMap<u32, Used>>,
+) -> Result<(), Ended> {
     let unreadable = |refused| (&QUOTA_UNREADABLE, refused);
     let number = lookup::system(volume, name).map_err(unreadable)?;
     let inode = volume.inode(number).map_err(unreadable)?;
@@ -92,11 +116,13 @@ fn file(volume: &Volume<'_>, log: &mut Log, name: &'static str, magic: u32) -> R
         visited: BTreeSet::new(),
         ids: HashSet::new(),
         levels,
+        used,
     };
     quota.head(magic).map_err(unreadable)?;
     if quota.is_block(TREE_ROOT as u32) {
         quota.tree(TREE_ROOT as u32, 0)?;
     }
+    quota.missing();
     Ok(())
 }
 
@@ -192,11 +218,43 @@ impl Quota<'_, '_> {
                 (false, false) => &DQBLK_INVALID,
                 (false, true) => {
                     self.ids.insert(id);
+                    self.usage(block, &entry);
                     continue;
                 }
             };
             self.log.add(self.at(problem, block).found(id));
         }
         Ok(())
+    }
+
+    /// The usage of an entry, against the inodes of its id.
+    fn usage(&mut self, block: u32, entry: &QuotaEntry) {
+        let Some(used) = &mut self.used else { return };
+        let id = entry.dqb_id.get();
+        let expected = used.remove(&id).unwrap_or_default();
+        let stored = (entry.dqb_curinodes.get(), entry.dqb_curspace.get());
+        let expected = (
+            expected.inodes,
+            expected
+                .clusters
+                .saturating_mul(self.volume.layout.cluster_size()),
+        );
+        // mkfs.ocfs2 counts before it makes lost+found, and kernels add to what it has counted.
+        let without = (expected.0.saturating_sub(1), expected.1);
+        if stored != expected && (id != 0 || stored != without) {
+            let words = |(inodes, bytes)| format!("{inodes} inodes, {bytes} bytes");
+            let finding = self.at(&QUOTA_USAGE, block).note(format!("id {id}"));
+            self.log
+                .own(finding.found(words(stored)).expected(words(expected)));
+        }
+    }
+
+    /// Ids with inodes and without an entry.
+    fn missing(&mut self) {
+        for (id, used) in self.used.take().unwrap_or_default() {
+            let finding = Finding::new(&QUOTA_USAGE).name(self.name.as_bytes());
+            let finding = finding.expected(format!("{} inodes", used.inodes));
+            self.log.own(finding.note(format!("id {id} has no entry")));
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::{self, PASSES, REFERENCE, Run};
 use super::state::State;
 use super::volume::{Volume, head};
-use super::{open, pass0, pass1, pass1b, pass2, pass3, pass4, pass5};
+use super::{open, own, pass0, pass1, pass1b, pass2, pass3, pass4, pass5};
 use crate::frame::failure::Failure;
 use crate::frame::log::Findings;
 use crate::frame::memory::{Estimate, allowed, program_and_findings};
@@ -142,10 +142,11 @@ fn passes<'a, S: BlockSource>(
     })?;
     if pass5::applies(volume) {
         step(meter, 10, log, |log| {
-            pass5::run(volume, log);
+            pass5::run(volume, &state.usage, log);
             Ok(0)
         })?;
     }
+    step(meter, 11, log, |log| own::run(volume, state, log))?;
     if state.unjudged > 0 {
         observer.message(&format!(
             "{} directory blocks are not in the o2image file and were not judged",
@@ -183,7 +184,7 @@ fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Two bits for each cluster, six bytes for each inode block, the requests in flight, and the blocks that are kept.
+/// Two bits for each cluster, six bytes for each inode block, one for each extent block and their groups, the requests in flight, and the blocks that are kept.
 fn estimate(volume: &Volume<'_>, state: &State, maps: u64) -> Estimate {
     let sweep = Sweep {
         threads: volume.options.threads,
@@ -195,6 +196,7 @@ fn estimate(volume: &Volume<'_>, state: &State, maps: u64) -> Estimate {
             ("program", program_and_findings(&volume.options)),
             ("clusters", maps),
             ("inodes", state.slots.len() as u64 * 6),
+            ("extents", state.tree_blocks.memory(volume.block_size())),
             (
                 "buffers",
                 CACHED as u64 + pass1::BUFFER as u64 + in_flight as u64,
@@ -205,9 +207,9 @@ fn estimate(volume: &Volume<'_>, state: &State, maps: u64) -> Estimate {
 
 fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
     let counts = &state.counts;
-    let clusters: u32 = state.used.iter().map(|word| word.count_ones()).sum();
+    let clusters = state.used.len();
     Inventory {
-        blocks: u64::from(clusters) * volume.layout.blocks_per_cluster(),
+        blocks: clusters * volume.layout.blocks_per_cluster(),
         files: counts.files,
         facts: Facts(vec![
             ("inline_files", counts.inline_files.into()),

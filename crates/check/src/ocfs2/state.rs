@@ -3,11 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::Block;
+use super::cluster_set::ClusterSet;
 use super::coverage::Coverage;
 use super::fsck_ocfs2::log::Log;
 use super::inode_map::{InodeMap, Slots};
+use super::own::index::Named;
+use super::own::orphans::Orphan;
+use super::own::tree_blocks::TreeBlocks;
 use super::pass0;
 use super::pass1::sink;
+use super::usage::Usage;
 use super::volume::Volume;
 use crate::frame::report::FileCounts;
 
@@ -144,8 +149,8 @@ pub(crate) struct State {
     pub(crate) bitmap_loaded: bool,
     /// The inode allocators: the global one, then one of each slot.
     pub(crate) inodes: Vec<Allocator>,
-    /// Clusters in use, a bit each.
-    pub(crate) used: Vec<u64>,
+    /// Clusters in use.
+    pub(crate) used: ClusterSet,
     /// Clusters in use more than once.
     pub(crate) shared: BTreeSet<u32>,
     /// The numbering of inodes.
@@ -174,6 +179,14 @@ pub(crate) struct State {
     pub(crate) asked_repair: bool,
     /// What fsck.ocfs2 counts.
     pub(crate) counts: Counts,
+    /// The uses of the blocks of the extent allocators.
+    pub(crate) tree_blocks: TreeBlocks,
+    /// Inodes that say that they are in an orphan directory.
+    pub(crate) orphans: Vec<Orphan>,
+    /// Inodes and clusters by user and group, where the volume has quota.
+    pub(crate) usage: Usage,
+    /// The names of directories with an index.
+    pub(crate) index_sums: BTreeMap<u64, Named>,
 }
 
 impl State {
@@ -189,7 +202,7 @@ impl State {
     /// Maps for a volume of that many clusters.
     pub(crate) fn new(volume: &Volume<'_>) -> State {
         State {
-            used: vec![0; (volume.clusters() as usize).div_ceil(64)],
+            used: ClusterSet::new(volume.clusters()),
             ..State::default()
         }
     }
@@ -201,22 +214,15 @@ impl State {
 
     /// Marks a run of clusters within the volume as used by one more owner.
     pub(crate) fn use_clusters(&mut self, first: u32, count: u32) {
-        for number in first..first.saturating_add(count) {
-            let (word, bit) = (number as usize / 64, 1 << (number % 64));
-            let Some(word) = self.used.get_mut(word) else {
-                return;
-            };
-            if *word & bit != 0 {
-                self.shared.insert(number);
-            }
-            *word |= bit;
-        }
+        let shared = &mut self.shared;
+        self.used.take(first, count, |cluster| {
+            shared.insert(cluster);
+        });
     }
 
     /// Whether a cluster is in use.
     pub(crate) fn is_used(&self, cluster: u32) -> bool {
-        let word = self.used.get(cluster as usize / 64).copied().unwrap_or(0);
-        word >> (cluster % 64) & 1 == 1
+        self.used.has(cluster)
     }
 
     /// What an inode is.

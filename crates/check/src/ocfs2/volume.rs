@@ -1,6 +1,6 @@
 //! An opened volume: where its bytes come from, what its superblock says, and its structures as libocfs2 reads them.
 
-use blockio::BlockSource;
+use blockio::{BlockSource, Sweep};
 use ondisk::ocfs2::check::{self, Judged};
 use ondisk::ocfs2::superblock::BLOCK;
 use ondisk::ocfs2::{
@@ -71,8 +71,11 @@ impl Volume<'_> {
 
     /// Reads blocks that are needed soon, many requests in flight.
     pub(crate) fn prefetch(&self, blocks: Vec<u64>) {
-        self.blocks
-            .prefetch(self.source, &self.options.sweep, blocks);
+        let sweep = Sweep {
+            threads: self.options.threads,
+            ..self.options.sweep.clone()
+        };
+        self.blocks.prefetch(self.source, &sweep, blocks);
     }
 
     /// Blocks in a run, whatever is in them.

@@ -1,11 +1,17 @@
 //! OCFS2 against fsck.ocfs2 -fn: volumes of mkfs.ocfs2 with contents, damaged field by field and at random.
 
+use crate::raw::allocator;
+
+mod bounds;
+mod buckets;
 mod codes;
 mod damage;
 mod differential;
 mod fuzz;
 mod layout;
 mod o2image;
+mod own;
 mod population;
+mod program;
 mod signs;
 mod volume;

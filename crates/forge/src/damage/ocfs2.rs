@@ -9,6 +9,7 @@ mod case;
 mod cases;
 mod find;
 mod random;
+mod space;
 mod volume;
 
 pub use case::{Base, Case, End};

@@ -129,7 +129,15 @@ pub fn set_bit(bitmap: &mut [u8], index: usize, set: bool) {
 pub fn zeros(bitmap: &[u8], bits: usize) -> usize {
     let bits = bits.min(bitmap.len() * 8);
     let (whole, rest) = (&bitmap[..bits / 8], bits % 8);
-    let full: usize = whole.iter().map(|byte| byte.count_zeros() as usize).sum();
+    let (words, bytes) = whole.as_chunks::<8>();
+    // Most words of a bitmap are all zeros or all ones; without an instruction for it, counting takes a dozen steps.
+    let in_words = words.iter().map(|&word| match u64::from_le_bytes(word) {
+        0 => 64,
+        u64::MAX => 0,
+        mixed => mixed.count_zeros() as usize,
+    });
+    let in_bytes = bytes.iter().map(|byte| byte.count_zeros() as usize);
+    let full = in_words.sum::<usize>() + in_bytes.sum::<usize>();
     let last = (0..rest)
         .filter(|at| !bit(bitmap, bits - rest + at))
         .count();

@@ -19,6 +19,10 @@ pub(super) fn print(report: &Report, filesystem: &Filesystem, judge: Judge, list
     let mut rest = shown.into_iter().peekable();
     let mut pending: Option<Sum> = None;
     for (index, cost) in report.passes.iter().enumerate() {
+        if cost.pass == "own" {
+            // fsck.ocfs2 has no such pass; its findings are printed last.
+            continue;
+        }
         let number = cost_number(report, index);
         for heading in headings(cost) {
             let _ = writeln!(out, "{heading}");

@@ -11,7 +11,7 @@ use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from};
 
 /// Clusters that are compared together.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 18;
 
 /// Compares them, one finding for each cluster. Nothing is compared with a bitmap that cannot be loaded.
 pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
@@ -25,11 +25,12 @@ pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
         .filter(|_| has_backups)
         .map(|block| volume.cluster_of(block))
         .collect();
-    let mut bits = vec![0; CHUNK / 64];
-    for (chunk, used) in state.used.chunks(CHUNK / 64).enumerate() {
-        let first = (chunk * CHUNK) as u64;
+    let (mut bits, mut used) = (vec![0; CHUNK / 64], vec![0; CHUNK / 64]);
+    for first in (0..volume.clusters()).step_by(CHUNK) {
+        state.used.fill(first, &mut used);
+        let first = u64::from(first);
         fill(volume, state, first, &mut bits);
-        for (word, (&set, &used)) in bits.iter().zip(used).enumerate() {
+        for (word, (&set, &used)) in bits.iter().zip(&used).enumerate() {
             if set != used {
                 differ(volume, log, &backups, first + word as u64 * 64, (set, used));
             }

@@ -217,6 +217,7 @@ fn index(
         return Ok(());
     }
     let bytes = volume.index_root(inode.i_dx_root.get())?;
+    state.tree_block(inode.i_dx_root.get());
     let root: DxRoot = value(DxRoot::read(&bytes));
     let own = inode.i_dx_root.get();
     let right = root.dr_blkno.get() == own

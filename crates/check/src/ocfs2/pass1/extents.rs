@@ -194,6 +194,7 @@ impl<'a, 'v> Tree<'a, 'v> {
         if self.visited > MOST_BLOCKS {
             return true;
         }
+        self.state.tree_block(number);
         let bytes = match self.volume.extent_block(number) {
             Ok(bytes) => bytes,
             Err(refused) => return refused != Refused::Magic,

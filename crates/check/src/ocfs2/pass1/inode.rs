@@ -16,7 +16,10 @@ use crate::ocfs2::fsck_ocfs2::problems::{
     INODE_NZ_DTIME, INODE_SUBALLOC, INODE_SUBALLOC_BIT, LINKS_HI, META_CRC, REFCOUNT_FLAG_INVALID,
     REFCOUNT_LOC_INVALID, ROOT_NOTDIR,
 };
+use crate::ocfs2::own::orphans::{Kind, Orphan};
+use crate::ocfs2::pass5;
 use crate::ocfs2::state::{Counts, Parent};
+use crate::ocfs2::usage::Owners;
 use crate::ocfs2::volume::{Volume, from, head, signed, value};
 
 /// Judges the block of an inode group.
@@ -88,6 +91,7 @@ fn fields(
         log.add(at(&REFCOUNT_LOC_INVALID).found(inode.i_refcount_loc.get()));
     }
     count(state.counts(), kind, inode, inline);
+    remember(volume, state, number, inode);
     if kind != 0 {
         state.set_kind(number, kind);
     }
@@ -116,6 +120,33 @@ fn fields(
         links(volume, state, log, own, 1);
     }
     true
+}
+
+/// Remembers what is compared after pass 5: orphans, and what counts for quota.
+fn remember(volume: &Volume<'_>, state: &mut dyn Sink, number: u64, inode: &Dinode) {
+    let slots = [
+        (flag::ORPHANED, inode.i_orphaned_slot, Kind::Removed),
+        (flag::DIO_ORPHANED, inode.i_dio_orphaned_slot, Kind::Direct),
+    ];
+    for (flag, slot, kind) in slots {
+        if inode.has_flag(flag) {
+            let slot = slot.get();
+            state.orphan(Orphan {
+                inode: number,
+                slot,
+                kind,
+            });
+        }
+    }
+    if pass5::applies(volume)
+        && (!inode.has_flag(flag::SYSTEM) || number == volume.sb.s_root_blkno.get())
+    {
+        let owners = Owners {
+            user: inode.i_uid.get(),
+            group: inode.i_gid.get(),
+        };
+        state.owned(owners, inode.i_clusters.get());
+    }
 }
 
 /// Remembers the link count under the number that the inode has of itself, which is outside the bitmap at worst.
@@ -172,7 +203,7 @@ fn body(
     } else if inode.has_flag(flag::DEALLOC) {
         logs::truncate(volume, log, inode, bytes);
     }
-    checksum(volume, log, number, inode, bytes);
+    checksum(volume, state, log, number, inode, bytes);
     refcount_tree::check(volume, state, log, inode);
     if let Err(end) = blocks::check(volume, state, log, inode, bytes) {
         log.end(end.exit, *end.finding);
@@ -183,16 +214,31 @@ fn body(
     }
 }
 
-/// fsck.ocfs2 compares the checksum of a directory's inode alone.
-fn checksum(volume: &Volume<'_>, log: &mut Log, number: u64, inode: &Dinode, bytes: &[u8]) {
-    if !volume.has_checksums() || directory::type_of_mode(inode.i_mode.get()) == 2 {
+/// fsck.ocfs2 compares the checksum of a directory's inode alone; but for the type of what is no regular file either it reads the inode
+/// again in pass 2, which a wrong checksum forbids.
+fn checksum(
+    volume: &Volume<'_>,
+    state: &mut dyn Sink,
+    log: &mut Log,
+    number: u64,
+    inode: &Dinode,
+    bytes: &[u8],
+) {
+    let kind = directory::type_of_mode(inode.i_mode.get());
+    if !volume.has_checksums() || kind == 2 {
         return;
     }
     let judged = check::validate(&mut bytes.to_vec(), dinode::CHECK);
     let note = match judged {
         Ok(check::Judged::Sound) | Err(_) => return,
         Ok(check::Judged::Corrected) => "one bit is wrong and can be corrected",
-        Ok(check::Judged::Bad(_)) => "inode",
+        Ok(check::Judged::Bad(_)) => {
+            if kind != 1 {
+                // No name is right about its type: directories are left to pass 2.
+                state.set_kind(number, 0);
+            }
+            "inode"
+        }
     };
     log.own(Finding::new(&META_CRC).inode(number).note(note));
 }

@@ -11,7 +11,9 @@ use crate::frame::finding::Finding;
 use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{CLUSTER_RANGE, DIR_BLOCK_SHARED};
+use crate::ocfs2::own::orphans::Orphan;
 use crate::ocfs2::state::{Counts, Parent, RefTree, State};
+use crate::ocfs2::usage::Owners;
 use crate::ocfs2::volume::Volume;
 
 /// Takes what is found out about inodes.
@@ -42,6 +44,15 @@ pub(crate) trait Sink {
 
     /// Whether INODE_ALLOC_REPAIR was asked.
     fn asked_repair(&mut self) -> &mut bool;
+
+    /// Takes a block of an extent allocator as used by one more tree.
+    fn tree_block(&mut self, block: u64);
+
+    /// Takes an inode that says that it is in an orphan directory.
+    fn orphan(&mut self, orphan: Orphan);
+
+    /// Takes an inode that counts for the quota of its user and group, with its clusters.
+    fn owned(&mut self, owners: Owners, clusters: u32);
 }
 
 /// Marks a run of clusters as used by one more owner. fsck.ocfs2 ends at a cluster past the end.
@@ -117,6 +128,18 @@ impl Sink for State {
     fn asked_repair(&mut self) -> &mut bool {
         &mut self.asked_repair
     }
+
+    fn tree_block(&mut self, block: u64) {
+        self.tree_blocks.take(block);
+    }
+
+    fn orphan(&mut self, orphan: Orphan) {
+        self.orphans.push(orphan);
+    }
+
+    fn owned(&mut self, owners: Owners, clusters: u32) {
+        self.usage.add(owners, clusters);
+    }
 }
 
 /// Directory blocks of one piece at most: no sound piece has more, and a damaged one may claim the volume.
@@ -136,6 +159,9 @@ pub(crate) struct Gathered {
     pub(crate) names: Vec<(u64, u8)>,
     /// Names of directories in inline directories: the directory that is named and the one with the name.
     pub(crate) parents: Vec<(u64, u64)>,
+    pub(super) tree_blocks: Vec<u64>,
+    pub(super) orphans: Vec<Orphan>,
+    pub(super) owned: Vec<(Owners, u32)>,
     /// Directory blocks of inodes that are judged again.
     pub(super) again: Vec<u64>,
     /// The inode depends on those before it.
@@ -153,6 +179,9 @@ pub(super) struct Before {
     links: usize,
     directories: usize,
     blocks: usize,
+    tree_blocks: usize,
+    orphans: usize,
+    owned: usize,
 }
 
 impl Gathered {
@@ -165,6 +194,9 @@ impl Gathered {
             links: self.links.len(),
             directories: self.directories.len(),
             blocks: self.blocks.len(),
+            tree_blocks: self.tree_blocks.len(),
+            orphans: self.orphans.len(),
+            owned: self.owned.len(),
         }
     }
 
@@ -175,6 +207,9 @@ impl Gathered {
         self.kinds.truncate(before.kinds);
         self.links.truncate(before.links);
         self.directories.truncate(before.directories);
+        self.tree_blocks.truncate(before.tree_blocks);
+        self.orphans.truncate(before.orphans);
+        self.owned.truncate(before.owned);
         let claimed = self.blocks.drain(before.blocks..);
         self.again.extend(claimed.map(|(block, _, _)| block));
         self.conflict |= self.again.len() > MOST_BLOCKS;
@@ -224,5 +259,21 @@ impl Sink for Gathered {
 
     fn asked_repair(&mut self) -> &mut bool {
         &mut self.asked_repair
+    }
+
+    fn tree_block(&mut self, block: u64) {
+        if self.tree_blocks.len() < MOST_BLOCKS {
+            self.tree_blocks.push(block);
+        } else {
+            self.conflict = true;
+        }
+    }
+
+    fn orphan(&mut self, orphan: Orphan) {
+        self.orphans.push(orphan);
+    }
+
+    fn owned(&mut self, owners: Owners, clusters: u32) {
+        self.owned.push((owners, clusters));
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn run(
     sweeper.run(
         Crew::All,
         spans.collect(),
-        || Worker::new(volume, &coverage),
+        || Worker::new(volume, coverage.clone()),
         |worker, piece| {
             let first = runs[piece.tag as usize].first;
             worker.piece(piece, piece.offset / size - first);
@@ -151,7 +151,7 @@ fn claims_twice(state: &State, mut claimed: Vec<u64>) -> bool {
 /// One thread.
 struct Worker<'a, 'v> {
     volume: &'a Volume<'v>,
-    coverage: &'a Coverage,
+    coverage: Coverage,
     log: Log,
     gathered: Gathered,
     /// Inodes to be judged again: run, number within it.
@@ -161,7 +161,7 @@ struct Worker<'a, 'v> {
 }
 
 impl<'a, 'v> Worker<'a, 'v> {
-    fn new(volume: &'a Volume<'v>, coverage: &'a Coverage) -> Self {
+    fn new(volume: &'a Volume<'v>, coverage: Coverage) -> Self {
         Worker {
             volume,
             coverage,
@@ -201,14 +201,14 @@ impl<'a, 'v> Worker<'a, 'v> {
             self.volume,
             gathered,
             &mut self.log,
-            self.coverage,
+            &self.coverage,
             number,
             bytes,
         );
         if self.log.is_empty() && !gathered.depends {
             inline::judge(
                 self.volume,
-                self.coverage,
+                &self.coverage,
                 gathered,
                 &mut self.names,
                 number,
@@ -247,6 +247,13 @@ impl<'a, 'v> Worker<'a, 'v> {
             state.claim(inode, kind);
         }
         state.parents.append(&mut gathered.parents);
+        for block in gathered.tree_blocks.drain(..) {
+            state.tree_blocks.take(block);
+        }
+        state.orphans.append(&mut gathered.orphans);
+        for (owners, clusters) in gathered.owned.drain(..) {
+            state.usage.add(owners, clusters);
+        }
         state.counts.add(&std::mem::take(&mut gathered.counts));
     }
 }

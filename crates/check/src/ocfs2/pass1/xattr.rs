@@ -1,17 +1,22 @@
 //! Extended attributes: where they are.
 
+use std::ops::RangeInclusive;
+
 use ondisk::ocfs2::dinode::dynamic;
 use ondisk::ocfs2::extent::ExtentHead;
 use ondisk::ocfs2::xattr::{BLOCK_HEADER, BUCKET, INDEXED, TREE_LIST, XattrHead, tree_room};
-use ondisk::ocfs2::{Dinode, XattrBlock};
+use ondisk::ocfs2::{Dinode, XattrBlock, XattrHeader};
 
 use super::End;
 use super::extents::{Leaves, Tree};
 use super::sink::Sink;
 use super::xattr_header::{Area, header};
 use crate::frame::finding::Finding;
+use crate::ocfs2::blocks::Block;
 use crate::ocfs2::fsck_ocfs2::log::Log;
-use crate::ocfs2::fsck_ocfs2::problems::{XATTR_BUCKET_COUNT_INVALID, XATTR_UNREADABLE};
+use crate::ocfs2::fsck_ocfs2::problems::{
+    XATTR_BUCKET_COUNT_INVALID, XATTR_ORDER, XATTR_UNREADABLE,
+};
 use crate::ocfs2::refused::Refused;
 use crate::ocfs2::tree;
 use crate::ocfs2::volume::{Volume, from, value};
@@ -66,6 +71,7 @@ impl Place<'_, '_> {
     fn block(&mut self) -> Result<(), Refused> {
         let number = self.inode.i_xattr_loc.get();
         let bytes = self.volume.xattr_block(number)?;
+        self.state.tree_block(number);
         let head: XattrBlock = value(XattrBlock::read(&bytes));
         if head.xb_flags.get() & INDEXED == 0 {
             let area = Area {
@@ -101,7 +107,8 @@ impl Place<'_, '_> {
             let record = tree::find(self.volume, list, hash)?;
             let record = record.filter(|record| record.e_blkno.get() != 0);
             let record = record.ok_or(Refused::Corrupt)?;
-            self.buckets(record.e_blkno.get(), record.leaf_clusters())?;
+            let hashes = record.e_cpos.get()..=hash;
+            self.buckets(record.e_blkno.get(), record.leaf_clusters(), &hashes)?;
             match record.e_cpos.get().checked_sub(1) {
                 Some(before) => hash = before,
                 None => break,
@@ -110,7 +117,13 @@ impl Place<'_, '_> {
         Ok(())
     }
 
-    fn buckets(&mut self, first: u64, clusters: u16) -> Result<(), Refused> {
+    /// The buckets of an extent, which may have these hashes.
+    fn buckets(
+        &mut self,
+        first: u64,
+        clusters: u16,
+        hashes: &RangeInclusive<u32>,
+    ) -> Result<(), Refused> {
         let per_cluster = self.volume.layout.cluster_size() / BUCKET as u64;
         let step = (BUCKET / self.volume.block_size()) as u64;
         let most = u64::from(clusters) * per_cluster;
@@ -141,6 +154,7 @@ impl Place<'_, '_> {
             self.log.add(finding.found(counted));
             return refused.map_or(Ok(()), Err);
         }
+        self.order(first, step, &buckets[..counted as usize], hashes);
         for (at, bytes) in (0..).zip(&buckets[..counted as usize]) {
             let area = Area {
                 bytes,
@@ -151,5 +165,34 @@ impl Place<'_, '_> {
             header(self.volume, self.state, self.log, self.inode, &area);
         }
         Ok(())
+    }
+
+    /// The hashes of the buckets of an extent ascend from bucket to bucket, and stay within the extent's range. Within a bucket fsck.ocfs2
+    /// looks at their order itself.
+    fn order(&mut self, first: u64, step: u64, buckets: &[Block], hashes: &RangeInclusive<u32>) {
+        let mut before = *hashes.start();
+        for (at, bytes) in (0..).zip(buckets) {
+            let Ok(list) = XattrHeader::read(bytes) else {
+                continue;
+            };
+            let count = list.head().xh_count.get();
+            let stored: Vec<u32> = list
+                .first(count.into())
+                .map(|entry| entry.xe_name_hash.get())
+                .collect();
+            let (Some(&begin), Some(&end)) = (stored.first(), stored.last()) else {
+                continue;
+            };
+            let wrong = |hash: &u32| *hash < before || hash > hashes.end();
+            if let Some(&hash) = [begin, end].iter().find(|hash| wrong(hash)) {
+                let finding = Finding::new(&XATTR_ORDER)
+                    .inode(self.inode.i_blkno.get())
+                    .block(first.wrapping_add(at * step));
+                let finding = finding.found(format!("{hash:#x}"));
+                self.log
+                    .own(finding.expected(format!("{before:#x}-{:#x}", hashes.end())));
+            }
+            before = end;
+        }
     }
 }

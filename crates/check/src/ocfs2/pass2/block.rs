@@ -40,6 +40,7 @@ impl Pass<'_, '_> {
         if inode.has_dynamic(dynamic::INLINE_DATA) {
             if place.directory == place.block {
                 let room = inline_room(bytes.len(), inode.xattr_tail());
+                self.as_stored = true;
                 self.entries(place, &inode, &bytes, INLINE_DATA, INLINE_DATA + room);
                 self.foreign_index(place, &inode);
             }
@@ -61,6 +62,8 @@ impl Pass<'_, '_> {
                 return true;
             }
         };
+        let stored = self.volume.read(place.block);
+        self.as_stored = stored.is_ok_and(|stored| stored == block);
         let trailer = self.volume.has_trailer(&inode);
         let end = if trailer {
             Trailer::offset(block.len())

@@ -3,7 +3,8 @@
 use ondisk::ocfs2::Dinode;
 use ondisk::ocfs2::dinode::INLINE_DATA;
 use ondisk::ocfs2::directory::{self, Entry, record_length};
-use ondisk::ocfs2::hash::Sign;
+use ondisk::ocfs2::hash::{self, Sign};
+use zerocopy::little_endian::U32;
 
 use super::{NAMES, Pass, Place};
 use crate::frame::finding::Finding;
@@ -65,7 +66,7 @@ impl Pass<'_, '_> {
             return false;
         }
         self.duplicate(entry, name, &at);
-        if !self.index(inode, name, &at) {
+        if !self.index(place, inode, name, &at) {
             return false;
         }
         self.state.refer(target, 1);
@@ -202,6 +203,7 @@ impl Pass<'_, '_> {
     /// The name in the index of the directory; `false` where the index cannot be used.
     fn index(
         &mut self,
+        place: Place,
         inode: &Dinode,
         name: &[u8],
         at: &dyn Fn(&'static Problem) -> Finding,
@@ -209,9 +211,19 @@ impl Pass<'_, '_> {
         if !self.volume.has_index(inode) {
             return true;
         }
+        let seed = self.volume.sb.s_dx_seed.map(U32::get);
+        let hash = hash::name_hash(seed, name, Sign::Signed);
+        let root = inode.i_dx_root.get();
+        let named = self.state.index_sums.entry(place.directory).or_default();
+        named.root = root;
+        named.names.add(hash, place.block);
         if !self.sound {
             // libocfs2 refuses to look anything up in it.
             return false;
+        }
+        if self.as_stored && self.index.leads(self.volume, root, hash, place.block) {
+            // All entries of the block before this one have sound lengths: the search comes to this name, or to the same name before it.
+            return true;
         }
         let Some(bytes) = self.inode.clone() else {
             return true;

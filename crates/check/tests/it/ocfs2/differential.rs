@@ -144,3 +144,18 @@ fn random_bytes_have_the_codes_of_the_reference() {
         judge(&image, damage::random(&image, 42 + number as u64, count));
     }
 }
+
+/// In pass 2 fsck.ocfs2 reads what is neither a regular file nor a directory once more, and leaves the rest of the block where it cannot.
+#[test]
+fn a_link_with_a_wrong_checksum_hides_the_names_after_it() {
+    let _alone = alone();
+    let Some(mut image) = populated(BASES[1]) else {
+        return;
+    };
+    let link = image.files["fast"];
+    image.block_mut(link)[0x30..0x34].fill(0x5a);
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(difference(&image, folder.path()), None);
+    let codes = report(&image).reference_run.unwrap().codes;
+    assert!(codes.contains_key("INODE_NOT_CONNECTED"), "{codes:?}");
+}

@@ -4,47 +4,18 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
-use blockio::layer::Counting;
-use blockio::{BlockSource, Ram, Sweep};
-use check::report::{self, Judge, Report};
-use check::{Checker as _, Failure, Observer, Options, Progress};
+use blockio::Ram;
 use forge::damage::ocfs2::{Survey, random};
 use forge::damage::{Medium, Random};
 
+use super::bounds::hold;
+use super::buckets;
 use super::population::populated;
-use super::volume::Made;
+use super::program::{BASES, Base, STEP};
 use crate::common::alone;
-use crate::raw::allocator;
-
-const BASES: [Made; 3] = [
-    Made {
-        block: 4096,
-        cluster: 4096,
-        options: &["--fs-features=metaecc"],
-    },
-    Made {
-        block: 1024,
-        cluster: 4096,
-        options: &[],
-    },
-    Made {
-        block: 2048,
-        cluster: 16384,
-        options: &["--fs-features=noindexed-dirs"],
-    },
-];
 
 const PAGE: usize = 4096;
-/// Bytes of memory that a check is allowed: its cache of 32 MiB, the blocks of a run, and the rest.
-const MEMORY: u64 = 72 << 20;
-/// Bytes that a check may read of a volume of 64 MiB.
-const READS: u64 = 4 << 30;
-/// A check that takes longer hangs.
-const LONGEST: Duration = Duration::from_secs(30);
-
 /// A volume and the pages of it that were written.
 struct Written {
     bytes: Vec<u8>,
@@ -65,67 +36,6 @@ impl Medium for Written {
         let end = at as usize + bytes.len();
         self.pages.extend(at as usize / PAGE..end.div_ceil(PAGE));
         Ok(())
-    }
-}
-
-struct Deadline {
-    end: Instant,
-    missed: AtomicBool,
-}
-
-impl Observer for Deadline {}
-
-impl Progress for Deadline {
-    fn cancelled(&self) -> bool {
-        let late = Instant::now() > self.end;
-        self.missed.fetch_or(late, Relaxed);
-        late
-    }
-}
-
-fn print(report: &Report) {
-    for judge in [Judge::Reference, Judge::Strict] {
-        assert!(!report::text(report, judge, report::Shown::default()).is_empty());
-        assert!(report::json(report, judge).is_ok());
-        assert!(!report::ocfs2(report, judge, 3).is_empty());
-    }
-}
-
-/// Checks it, and holds the check to its bounds. The number of problems.
-fn hold(source: &dyn BlockSource, threads: usize, what: &str) -> usize {
-    let mut options = Options {
-        sweep: Sweep {
-            request: 64 << 10,
-            depth: 4,
-            ..Sweep::default()
-        },
-        keep: 64,
-        memory: Some(MEMORY),
-        ..Options::default()
-    };
-    options.threads = threads;
-    let watch = Deadline {
-        end: Instant::now() + LONGEST,
-        missed: AtomicBool::new(false),
-    };
-    let counting = Counting::new(source);
-    let before = allocator::begin();
-    let result = check::ocfs2::Checker.check(&counting, &options, &watch);
-    let memory = (allocator::peak() - before) as u64;
-    let read = counting.counts().bytes;
-    assert!(
-        !watch.missed.load(Relaxed),
-        "{what}: no end, {read} bytes read"
-    );
-    assert!(memory <= MEMORY, "{what}: {memory} bytes of memory");
-    assert!(read <= READS, "{what}: {read} bytes read");
-    match result {
-        Ok(report) => {
-            print(&report);
-            report.findings.tallies.len()
-        }
-        Err(Failure::Memory { .. } | Failure::Grown { .. } | Failure::OutOfMemory(_)) => 0,
-        Err(error) => panic!("{what}: {error}"),
     }
 }
 
@@ -180,4 +90,34 @@ fn any_damage_is_checked_to_the_end_within_bounds() {
         }
     }
     assert!(kinds > 100, "{kinds}");
+}
+
+/// The harness of the fuzzer, with programs that are random bytes.
+#[test]
+fn programs_of_damage_are_checked_to_the_end_within_bounds() {
+    let _alone = alone();
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut next = move || {
+        // xorshift64 (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for made in BASES {
+        let Some(mut image) = populated(made) else {
+            return;
+        };
+        buckets::add(&mut image);
+        let mut base = Base::new(image);
+        let sound = hold(&base.ram, 1, "sound");
+        for number in 0..60 {
+            let length = STEP * (1 + next() as usize % 12);
+            let program: Vec<u8> = (0..length).map(|_| (next() >> 32) as u8).collect();
+            let changed = base.damage(&program);
+            hold(&base.ram, 1 + number % 2, &format!("{made:?} {program:x?}"));
+            base.mend(&changed);
+        }
+        assert_eq!(hold(&base.ram, 1, "mended"), sound);
+    }
 }

@@ -351,6 +351,15 @@ fn entry_list(image: &mut Image, (block, at): (u64, usize), room: usize, entries
     }
 }
 
+/// An empty file in the root that is to get attributes.
+pub(crate) fn attributed_file(image: &mut Image, called: &str) -> u64 {
+    let root = image.sb.s_root_blkno.get();
+    let inode = image.new_inode(FILE, 1);
+    extents(image, inode, 0, &[]);
+    name(image, root, called, inode, 1);
+    inode
+}
+
 /// Attributes: at the end of an inode, and in a block with a long value.
 fn attributes(image: &mut Image, root: u64) {
     let size = image.layout.block_size();

@@ -18,6 +18,10 @@ pub enum Base {
     Old,
     /// Clusters larger than blocks.
     LargeClusters,
+    /// A volume of one group of clusters.
+    OneGroup,
+    /// Quotas and checksums of metadata, and no files: our forge makes no quotas.
+    Quota,
 }
 
 /// How a run of `fsck.ocfs2 -fn` 1.8.7 on the damage ends.

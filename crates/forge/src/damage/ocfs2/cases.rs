@@ -8,6 +8,7 @@ mod extents;
 mod inodes;
 mod links;
 mod logs;
+mod quota;
 mod refcounts;
 
 use super::case::Case;
@@ -24,6 +25,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         refcounts::CASES,
         directories::CASES,
         links::CASES,
+        quota::CASES,
     ]
     .into_iter()
     .flatten()

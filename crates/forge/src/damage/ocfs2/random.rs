@@ -439,7 +439,13 @@ pub fn leaves_memory(block: &[u8]) -> bool {
             let astray = !(64..=block.len() / 2).contains(&attributes);
             used(0xc4, extent::inode_room(block.len(), 0)) || inode.has_dynamic(wanted) && astray
         }
-        Some(b"GROU") => used(0x144, chain::extent_room(block.len())) || le16(block, 0x0a) == 1,
+        Some(b"GROU") => {
+            let bits = usize::from(le16(block, 0x0a));
+            // A group of clusters has no list of extents: its bitmap goes on there.
+            let has_list = bits <= chain::DISCONTIG_BITMAP * 8;
+            let records = has_list && used(0x144, chain::extent_room(block.len()));
+            records || bits == 1 || bits > chain::bitmap_size(block.len()) * 8
+        }
         Some(b"DXDI") => {
             used(0xc6, index::root_room(block.len())) || used(0xc4, index::root_room(block.len()))
         }

@@ -95,6 +95,17 @@ impl<'a> Volume<'a> {
         result.map_err(|source| Error::Write { what, at, source })
     }
 
+    /// Writes a bucket of attributes from a block on.
+    pub(super) fn put_bucket(&mut self, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        if self.checksums && self.seal {
+            check::store(bytes, 0x08)?;
+        }
+        for (nth, block) in (0..).zip(bytes.chunks_exact_mut(self.block_size)) {
+            self.put(at + nth, block, None)?;
+        }
+        Ok(())
+    }
+
     /// The block of a system file.
     pub(super) fn file(&self, name: &str) -> Result<u64, Error> {
         let found = self.entries(self.system)?.into_iter();

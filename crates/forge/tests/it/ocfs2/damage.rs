@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -34,7 +34,11 @@ const PROFILE: &str = r#"
     pieces = "1-3"
 "#;
 
-fn base(base: Base) -> Forged {
+/// A sound volume, and its folder.
+fn base(base: Base) -> (PathBuf, tempfile::TempDir) {
+    if base == Base::Quota {
+        return with_quota();
+    }
     let mut options = options("160M");
     options.block_size = Some(4096);
     options.cluster_size = Some(4096);
@@ -53,8 +57,29 @@ fn base(base: Base) -> Forged {
             options.size = 512 << 20;
             options.cluster_size = Some(16_384);
         }
+        Base::OneGroup => {
+            options.size = 112 << 20;
+            profile = profile.replace("files = 700", "files = 300");
+        }
+        Base::Quota => unreachable!("it is not forged"),
     }
-    forge(&options, &profile).unwrap()
+    let Forged { image, dir, .. } = forge(&options, &profile).unwrap();
+    (image, dir)
+}
+
+/// What mkfs.ocfs2 makes with quotas.
+fn with_quota() -> (PathBuf, tempfile::TempDir) {
+    let dir = scratch();
+    let image = dir.path().join("image");
+    fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    let status = Command::new("mkfs.ocfs2")
+        .args(["-q", "-x", "-F", "-b", "4096", "-C", "4096", "-M", "local"])
+        .args(["-J", "size=4M", "--fs-features=usrquota,grpquota,metaecc"])
+        .arg(&image)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    (image, dir)
 }
 
 /// What fsck.ocfs2 makes of an image: its end, and the codes.
@@ -149,10 +174,10 @@ fn each_case_is_what_the_reference_prints() {
     for case in &cases {
         let name = format!("{:?}", case.base);
         bases.entry(name).or_insert_with(|| {
-            let forged = base(case.base);
-            let (end, codes, text) = judge(&forged.image);
+            let (image, _dir) = base(case.base);
+            let (end, codes, text) = judge(&image);
             assert_eq!((end, codes.len()), (Some(End::Complete), 0), "{text}");
-            fs::read(&forged.image).unwrap().into()
+            fs::read(image).unwrap().into()
         });
     }
     let wrong = Mutex::new(Vec::new());

@@ -64,4 +64,15 @@ problems! {
     DIRENT_NAME_INNER = 0x030d 6 Error Data "a name has '/' or NUL in it";
     DX_ROOT_FIELDS = 0x030e 6 Error Metadata "a field of an index root is wrong";
     LINKS_HI = 0x030f 9 Error Accounting "i_links_count_hi is wrong";
+    EXTENT_ALLOC_BIT = 0x0310 11 Error Metadata "a block of an extent allocator is not free, and no tree uses it";
+    EXTENT_ALLOC_BIT_DATA as "EXTENT_ALLOC_BIT" = 0x0311 11 Error Data "a block that a tree uses is free, in no group of extent blocks, or used by another tree";
+    DX_PLACE = 0x0312 11 Error Metadata "an index entry is in a leaf to which its hash does not lead";
+    DX_EXTRA = 0x0313 11 Error Metadata "an index entry has no name in the block that it gives";
+    DX_LEAF_FIELDS = 0x0314 11 Error Metadata "a field of an index leaf is wrong";
+    QUOTA_USAGE = 0x0315 10 Error Accounting "the usage in a quota file is not what the inodes of the user or group come to";
+    SLOT_MAP = 0x0316 11 Error Metadata "the slot map cannot be read";
+    SLOT_MAP_NODE as "SLOT_MAP" = 0x0317 11 Notice Metadata "the slot map names a node, and no journal has anything to replay";
+    ORPHAN_STATE = 0x0318 11 Error Accounting "an orphan's flag, slot and name in an orphan directory do not agree";
+    XATTR_ORDER = 0x0319 4 Error Metadata "a bucket has hashes of another range, or begins before the end of the one before it";
+    SB_BLOCK_SIZE = 0x031a 0 Error Metadata "s_blocksize_bits has bits that are no part of a size";
 }

@@ -5,7 +5,7 @@ use ondisk::ocfs2::dinode::{self, BODY};
 use ondisk::ocfs2::{ChainList, Dinode, GroupDescriptor};
 
 use super::super::case::Value::{Add, Blocks, Set};
-use super::super::case::{At, Case, End, edit, fields, with};
+use super::super::case::{At, Base, Case, End, edit, fields, with};
 use super::super::find::Find;
 use super::super::volume::Volume;
 use crate::damage::Error;
@@ -19,6 +19,13 @@ const TOTAL: usize = BODY + 20;
 const FIRST: usize = BODY + 24;
 
 pub(super) static CASES: &[Case] = &[
+    fields(
+        "chain-cpg",
+        "CHAIN_CPG",
+        "the only group of clusters has another size than its allocator says",
+        &[edit(At::System(BITS), BODY, 2, Add(8))],
+    )
+    .on(Base::OneGroup),
     with(
         "group-expected-desc",
         "GROUP_EXPECTED_DESC",

@@ -2,11 +2,10 @@
 //! every cluster once.
 
 use ondisk::ocfs2::dinode::{self, BODY, Dinode, dynamic};
-use ondisk::ocfs2::extent::REFCOUNTED;
-use ondisk::ocfs2::refcount::{LIST, RefcountHead, SIGNATURE, room};
+use ondisk::ocfs2::extent::{ExtentHead, REFCOUNTED};
+use ondisk::ocfs2::refcount::{LEAF, LIST, RefcountHead, SIGNATURE, TREE, room};
 use ondisk::ocfs2::{
-    BlockCheck, ExtentList, ExtentRecord, GroupDescriptor, RefcountBlock, RefcountList,
-    RefcountRecord,
+    BlockCheck, ExtentList, ExtentRecord, RefcountBlock, RefcountList, RefcountRecord,
 };
 
 use super::super::case::{Case, End, with};
@@ -140,6 +139,57 @@ pub(super) static CASES: &[Case] = &[
         },
     )
     .ends(End::Signal(6)),
+    with(
+        "rb-parent",
+        "RB_PARENT",
+        "a leaf of counts names another root",
+        |volume| {
+            tree(
+                volume,
+                |_| Ok(()),
+                |leaf| edit(leaf, |head| head.rf_parent.set(5)),
+            )
+        },
+    ),
+    with(
+        "refcount-clusters",
+        "REFCOUNT_CLUSTERS",
+        "a root of counts has another number of leaves",
+        |volume| {
+            tree(
+                volume,
+                |root| edit(root, |head| head.rf_clusters.set(7)),
+                |_| Ok(()),
+            )
+        },
+    ),
+    with(
+        "refcount-list-empty",
+        "REFCOUNT_LIST_EMPTY",
+        "a leaf of counts has none",
+        |volume| {
+            tree(
+                volume,
+                |_| Ok(()),
+                |leaf| list(leaf, |head| head.rl_used.set(0)),
+            )
+        },
+    )
+    .also(&["REFCOUNT_COUNT_INVALID"])
+    .ends(End::Exit(8)),
+    with(
+        "refcount-block-invalid",
+        "REFCOUNT_BLOCK_INVALID",
+        "a leaf of counts is no such block",
+        |volume| {
+            tree(
+                volume,
+                |_| Ok(()),
+                |leaf| edit(leaf, |head| head.rf_signature = [0; 8]),
+            )
+        },
+    )
+    .ends(End::Exit(8)),
 ];
 
 fn edit(block: &mut [u8], change: impl FnOnce(&mut RefcountBlock)) -> Result<(), Error> {
@@ -158,19 +208,52 @@ fn shared(
     volume: &mut Volume<'_>,
     change: impl FnOnce(&mut [u8], u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let group = volume.groups("extent_alloc:0000")?.first().copied();
-    let group = group.ok_or(Error::Missing { what: "group" })?;
-    let descriptor = volume.block(group)?;
-    let head = GroupDescriptor::read(&descriptor)?;
-    let bit = head.bg_bits.get() - 1;
-    let at = group + u64::from(bit);
-    let generation = head.bg_generation;
+    let (at, bit, generation) = volume.take_tree_block(0)?;
+    let counted = share(volume, at)?;
+    let mut block = leaf(volume, at, bit, generation, counted)?;
+    change(&mut block, counted.0 + u64::from(counted.1) - 1)?;
+    volume.put(at, &mut block, Some(CHECK))
+}
+
+/// The same with a root that leads to one leaf; `root` and `leaf` then break them.
+fn tree(
+    volume: &mut Volume<'_>,
+    break_root: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+    break_leaf: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (at, bit, generation) = volume.take_tree_block(0)?;
+    let (below, below_bit, _) = volume.take_tree_block(1)?;
+    let counted = share(volume, at)?;
+    let mut block = leaf(volume, below, below_bit, generation, counted)?;
+    edit(&mut block, |head| {
+        head.rf_parent.set(at);
+        head.rf_count.set(0);
+        head.rf_flags.set(LEAF);
+    })?;
+    break_leaf(&mut block)?;
+    volume.put(below, &mut block, Some(CHECK))?;
+    let mut block = vec![0; volume.block_size];
+    *RefcountBlock::read_mut(&mut block)? = head(at, bit, generation);
+    edit(&mut block, |head| {
+        head.rf_flags.set(TREE);
+        head.rf_clusters.set(1);
+    })?;
+    let room = (volume.block_size - LIST - ExtentHead::SIZE) / ExtentRecord::SIZE;
+    let list = ExtentHead::read_mut(&mut block[LIST..])?;
+    list.l_count.set(room as u16);
+    list.l_next_free_rec.set(1);
+    ExtentList::put(&mut block[LIST..], 0, ExtentRecord::leaf(0, 1, 0, below))?;
+    break_root(&mut block)?;
+    volume.put(at, &mut block, Some(CHECK))
+}
+
+/// Makes a file's first extent one of shared clusters, counted in the tree at a block; its first cluster and their number.
+fn share(volume: &mut Volume<'_>, root: u64) -> Result<(u64, u16), Error> {
     let file = volume.find(Find::File)?;
     let mut inode = volume.block(file)?;
     let first = ExtentList::read(&inode[BODY..])?.get(0).copied();
     let first = first.ok_or(Error::Missing { what: "extent" })?;
     let clusters = first.leaf_clusters();
-    let cluster = first.e_blkno.get() / volume.cluster_blocks;
     let record = ExtentRecord::leaf(
         first.e_cpos.get(),
         clusters,
@@ -180,14 +263,41 @@ fn shared(
     ExtentList::put(&mut inode[BODY..], 0, record)?;
     let head = Dinode::read_mut(&mut inode)?;
     head.i_dyn_features = (head.i_dyn_features.get() | dynamic::HAS_REFCOUNT).into();
-    head.i_refcount_loc = at.into();
+    head.i_refcount_loc = root.into();
     volume.put(file, &mut inode, Some(dinode::CHECK))?;
+    Ok((first.e_blkno.get() / volume.cluster_blocks, clusters))
+}
+
+/// A block that counts clusters once.
+fn leaf(
+    volume: &Volume<'_>,
+    at: u64,
+    bit: u16,
+    generation: u32,
+    (first, clusters): (u64, u16),
+) -> Result<Vec<u8>, Error> {
     let mut block = vec![0; volume.block_size];
-    *RefcountBlock::read_mut(&mut block)? = RefcountBlock {
+    *RefcountBlock::read_mut(&mut block)? = head(at, bit, generation);
+    list(&mut block, |head| {
+        head.rl_count.set(room(volume.block_size) as u16);
+        head.rl_used.set(1);
+    })?;
+    let record = RefcountRecord {
+        r_cpos: first.into(),
+        r_clusters: u32::from(clusters).into(),
+        r_refcount: 1.into(),
+    };
+    RefcountList::put(&mut block[LIST..], 0, record)?;
+    Ok(block)
+}
+
+/// The head of a tree of one block that one file names.
+fn head(at: u64, bit: u16, generation: u32) -> RefcountBlock {
+    RefcountBlock {
         rf_signature: SIGNATURE,
         rf_suballoc_slot: 0.into(),
         rf_suballoc_bit: bit.into(),
-        rf_fs_generation: generation,
+        rf_fs_generation: generation.into(),
         rf_blkno: at.into(),
         rf_parent: 0.into(),
         rf_check: BlockCheck::default(),
@@ -200,17 +310,5 @@ fn shared(
         rf_reserved0: 0.into(),
         rf_suballoc_loc: 0.into(),
         rf_reserved1: [0; 48],
-    };
-    list(&mut block, |head| {
-        head.rl_count.set(room(volume.block_size) as u16);
-        head.rl_used.set(1);
-    })?;
-    let record = RefcountRecord {
-        r_cpos: cluster.into(),
-        r_clusters: u32::from(clusters).into(),
-        r_refcount: 1.into(),
-    };
-    RefcountList::put(&mut block[LIST..], 0, record)?;
-    change(&mut block, cluster + u64::from(clusters) - 1)?;
-    volume.put(at, &mut block, Some(CHECK))
+    }
 }

@@ -1,0 +1,57 @@
+//! Clusters for structures that a case adds: taken from the end of the volume, with all counts that belong to it.
+
+use ondisk::ocfs2::chain::{self, BITMAP};
+use ondisk::ocfs2::dinode::{self, BODY};
+use ondisk::ocfs2::{ChainList, Dinode, GroupDescriptor};
+
+use super::volume::Volume;
+use crate::damage::Error;
+
+const BITS: &str = "global_bitmap";
+
+impl Volume<'_> {
+    /// Takes the last free cluster; its first block.
+    pub(super) fn take_cluster(&mut self) -> Result<u64, Error> {
+        let number = self.file(BITS)?;
+        let mut inode = self.block(number)?;
+        let per_group = u64::from(ChainList::read(&inode[BODY..])?.head().cl_cpg.get()).max(1);
+        let mut groups = self.groups(BITS)?;
+        groups.sort_unstable();
+        for (nth, &group) in groups.iter().enumerate().rev() {
+            let mut block = self.block(group)?;
+            let head = *GroupDescriptor::read(&block)?;
+            let bits = usize::from(head.bg_bits.get());
+            let bitmap = &block[BITMAP..];
+            let Some(bit) = (0..bits).rev().find(|&bit| !chain::bit(bitmap, bit)) else {
+                continue;
+            };
+            chain::set_bit(&mut block[BITMAP..], bit, true);
+            GroupDescriptor::read_mut(&mut block)?.bg_free_bits_count =
+                (head.bg_free_bits_count.get() - 1).into();
+            self.put(group, &mut block, Some(0x30))?;
+            let at = usize::from(head.bg_chain.get());
+            let record = ChainList::read(&inode[BODY..])?.get(at).copied();
+            let mut record = record.ok_or(Error::Missing { what: "chain" })?;
+            record.c_free = (record.c_free.get() - 1).into();
+            ChainList::put(&mut inode[BODY..], at, record)?;
+            let head = Dinode::read_mut(&mut inode)?;
+            head.set_bitmap(head.used() + 1, head.total());
+            self.put(number, &mut inode, Some(dinode::CHECK))?;
+            return Ok((nth as u64 * per_group + bit as u64) * self.cluster_blocks);
+        }
+        Err(Error::Missing {
+            what: "free cluster",
+        })
+    }
+
+    /// A block of the first group of extent blocks that is given to a tree, `nth` from the end: its number, its bit, and the generation.
+    pub(super) fn take_tree_block(&mut self, nth: u16) -> Result<(u64, u16, u32), Error> {
+        let group = self.groups("extent_alloc:0000")?.first().copied();
+        let group = group.ok_or(Error::Missing { what: "group" })?;
+        let descriptor = self.block(group)?;
+        let head = GroupDescriptor::read(&descriptor)?;
+        let bit = head.bg_bits.get().saturating_sub(1 + nth);
+        let generation = head.bg_generation.get();
+        Ok((group + u64::from(bit), bit, generation))
+    }
+}
