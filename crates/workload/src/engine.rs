@@ -161,6 +161,11 @@ pub trait Engine {
         watch: u32,
         latency: Option<&mut Latency>,
     ) -> Result<Run, Failure>;
+
+    /// Its buffer, for another engine; none where it has given it to the kernel or has none.
+    fn into_buffer(self: Box<Self>) -> Option<Buffer> {
+        None
+    }
 }
 
 /// Makes an engine in the thread that will use it. `buffer` holds `queue_depth` records.

@@ -53,6 +53,7 @@ use crate::syncfs::syncfs;
 use crate::{Error, Observer, Outcome, PhaseReport, Workload};
 use child::Maker;
 use files::Files;
+use original::Kept;
 use parent::Phase;
 
 impl Workload for ThroughputSpec {
@@ -111,6 +112,7 @@ fn run_with(
         files: &files,
         alignment: alignment.map_or(4096, |a| a.memory.max(4096)) as usize,
         order: Vec::new(),
+        kept: Kept::new(options),
         outcome: &mut outcome,
     };
     session.run()?;
@@ -157,6 +159,7 @@ struct Session<'a> {
     files: &'a Files,
     alignment: usize,
     order: Vec<u32>,
+    kept: Kept,
     outcome: &'a mut Outcome,
 }
 
@@ -211,6 +214,7 @@ impl Session<'_> {
             order: &self.order,
             alignment: self.alignment,
             maker: self.maker,
+            kept: &self.kept,
             observer: self.observer,
         }
         .run()?;

@@ -46,6 +46,10 @@ impl Engine for Sync {
         Kind::Sync.capabilities()
     }
 
+    fn into_buffer(self: Box<Self>) -> Option<Buffer> {
+        Some(self.buffer)
+    }
+
     fn run(
         &mut self,
         job: &Job<'_>,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use super::files::Files;
-use super::original::{self, Touch};
+use super::original::{self, Kept, Touch};
 use crate::buffer::Buffer;
 use crate::calls::{Call, Calls};
 use crate::clock::{Cpu, now_ns};
@@ -33,6 +33,7 @@ pub(super) struct Task<'a> {
     pub(super) flags: &'a Flags,
     pub(super) done: &'a Counter,
     pub(super) maker: Maker<'a>,
+    pub(super) kept: &'a Kept,
 }
 
 impl Task<'_> {
@@ -88,7 +89,9 @@ pub(super) fn live(task: &Task<'_>, mut ticket: Ticket<'_>) -> Result<ChildResul
             latency,
             calls,
         };
-        work.run(file, engine.as_mut())
+        let result = work.run(file, engine.as_mut());
+        task.kept.keep(task.child, engine.into_buffer());
+        result
     });
     if result.is_err() {
         task.flags.raise(ABORT);
@@ -104,7 +107,10 @@ fn prepare(task: &Task<'_>) -> Result<(File, u64, Box<dyn Engine>), Error> {
     let len = record * task.options.queue_depth as usize;
     let buffer = if task.options.engine.capabilities().transfers {
         let pages = original::pages(task.options);
-        Buffer::on(pages, task.child, record, len, task.alignment)
+        task.kept.take(task.child).map_or_else(
+            || Buffer::on(pages, task.child, record, len, task.alignment),
+            Ok,
+        )
     } else {
         Buffer::for_child(0, 1024, 0, 1)
     }

@@ -5,12 +5,16 @@
 //! written the record to memory, so each compare waits for a cache line. The record is on pages of
 //! `malloc`: one request of 256 KiB then has up to 64 segments, and with buffers on huge pages it has
 //! one. Before a random record iozone calls `lseek`. docs/metrics.md has what each of these costs.
+//!
+//! Where those pages are in memory is an accident that moves every rate, and iozone has it once: it
+//! allocates its buffers when it starts. So a run keeps each child's buffer from test to test.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use params::ThroughputSpec;
 
-use crate::buffer::{PATTERN, Pages};
+use crate::buffer::{Buffer, PATTERN, Pages};
 use crate::engine::Payload;
 
 /// The word at the beginning of each page.
@@ -25,6 +29,34 @@ pub(super) fn pages(options: &ThroughputSpec) -> Pages {
         Pages::Any
     } else {
         Pages::Huge
+    }
+}
+
+/// The children's buffers between two tests of a run.
+pub(super) struct Kept(Vec<Mutex<Option<Buffer>>>);
+
+impl Kept {
+    /// A place for each child's buffer, or none: then every test makes its own.
+    pub(super) fn new(options: &ThroughputSpec) -> Kept {
+        let children = if options.as_original {
+            options.threads
+        } else {
+            0
+        };
+        Kept((0..children).map(|_| Mutex::new(None)).collect())
+    }
+
+    /// The buffer that the child had in the last test.
+    pub(super) fn take(&self, child: u32) -> Option<Buffer> {
+        let place = self.0.get(child as usize)?;
+        place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Keeps a child's buffer for the next test.
+    pub(super) fn keep(&self, child: u32, buffer: Option<Buffer>) {
+        if let Some(place) = self.0.get(child as usize) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = buffer;
+        }
     }
 }
 
@@ -85,6 +117,25 @@ mod tests {
             let error = Touch.check(7, &record).unwrap_err().to_string();
             assert!(error.contains(&format!("page {}", last / PAGE)), "{error}");
         }
+    }
+
+    #[test]
+    fn only_a_run_as_the_original_keeps_buffers_and_each_child_gets_its_own() {
+        let mut options = ThroughputSpec::new("/nowhere");
+        (options.threads, options.as_original) = (2, true);
+        let buffer = |child| Buffer::on(Pages::Any, child, 4096, 4096, 4096).unwrap();
+        let kept = Kept::new(&options);
+        assert!(kept.take(0).is_none());
+        let mut first = buffer(0);
+        let address = first.as_mut_slice().as_ptr();
+        kept.keep(0, Some(first));
+        kept.keep(1, Some(buffer(1)));
+        assert_eq!(kept.take(0).unwrap().as_mut_slice().as_ptr(), address);
+        assert!(kept.take(0).is_none() && kept.take(1).is_some());
+        options.as_original = false;
+        let none = Kept::new(&options);
+        none.keep(0, Some(buffer(0)));
+        assert!(none.take(0).is_none());
     }
 
     /// A tail of less than a word has no word.

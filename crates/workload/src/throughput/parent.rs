@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::child::{self, ChildResult, Maker, Task};
 use super::files::Files;
 use super::numbers::{self, Share, effective_seconds};
+use super::original::Kept;
 use crate::calls::Calls;
 use crate::children::{Children, TICK, last_words};
 use crate::clock::{Cpu, now_ns, seconds};
@@ -24,6 +25,7 @@ pub(super) struct Phase<'a> {
     pub(super) order: &'a [u32],
     pub(super) alignment: usize,
     pub(super) maker: Maker<'a>,
+    pub(super) kept: &'a Kept,
     pub(super) observer: &'a dyn Observer,
 }
 
@@ -91,6 +93,7 @@ impl Phase<'_> {
             flags: &shared.flags,
             done: &shared.done[child as usize],
             maker: self.maker,
+            kept: self.kept,
         };
         let ticket = shared.gate.ticket();
         Builder::new()
