@@ -33,7 +33,7 @@ test = "write"
 blocks = 2
 reference_seconds = 0.0
 [fleet]
-stall = 4
+stall = 8
 "#;
 
 fn begin(mpi: &Mpi, scratch: &Scratch) -> Child {
@@ -105,7 +105,7 @@ fn a_stopped_rank_fails_its_trial_alone() {
         let child = begin(&mpi, &scratch);
         let ranks = wait_for_work(&scratch);
         send(ranks[0], Signal::STOP);
-        judge(&mpi, &scratch, child, "no progress for 4 s");
+        judge(&mpi, &scratch, child, "no progress for 8 s");
     }
 }
 
