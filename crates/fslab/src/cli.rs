@@ -12,6 +12,7 @@ pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 mod fast_parse;
+pub(crate) mod fleet;
 pub(crate) mod forge;
 pub(crate) mod kernel;
 pub(crate) mod layout;
@@ -27,6 +28,7 @@ pub(crate) use compare::{
 pub(crate) use crash::CrashArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
+pub(crate) use fleet::FleetCommand;
 pub(crate) use forge::{
     ForgeArgs, ForgeCommand, ForgeOcfs2Args, ForgeOutput, ForgeXfsArgs, FsTypeArg, HashArg,
     PopulationArgs,
@@ -111,6 +113,9 @@ pub(crate) enum Command {
     /// Record and report block traces
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Run a study's blocks on many nodes, by Slurm or any other scheduler, and gather them
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// Kernels for guests: list, fetch, add
     #[command(subcommand)]
     Kernel(KernelCommand),
@@ -170,8 +175,14 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "SERIAL", requires = "device")]
     pub(crate) destroy: Option<String>,
     /// Where trials run [default: the first of host, uml, qemu that has what the study needs]
-    #[arg(long, value_enum, conflicts_with_all = ["dir", "device"])]
+    #[arg(long, value_enum, conflicts_with = "device")]
     pub(crate) executor: Option<ExecutorArg>,
+    /// Command that starts ranks, with --executor mpi [default: the study's, else "mpirun -np {ranks}"]
+    #[arg(long, value_name = "COMMAND", requires = "executor")]
+    pub(crate) launcher: Option<String>,
+    /// The MPI library, with --executor mpi [default: the one that fits the launcher]
+    #[arg(long, value_name = "FILE", requires = "executor")]
+    pub(crate) mpi_library: Option<String>,
     /// Guest kernel: a series (6.1, 6.12-cloud), a version, a name from `fslab kernel list`, or the path of an
     /// image; several kernels are compared
     #[arg(long, value_name = "VERSION|FILE[,...]", value_delimiter = ',',
@@ -195,6 +206,8 @@ pub(crate) enum ExecutorArg {
     Uml,
     /// A QEMU guest: with KVM where available, else emulated
     Qemu,
+    /// Ranks of MPI in the directory of --dir, which all nodes share
+    Mpi,
 }
 
 #[derive(Debug, Args)]

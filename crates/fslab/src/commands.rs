@@ -11,6 +11,7 @@ pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod fleet;
 pub(crate) mod forge;
 pub(crate) mod history;
 pub(crate) mod import;
@@ -33,7 +34,8 @@ pub(crate) mod trace;
 use std::path::{Path, PathBuf};
 
 use lab::{
-    Class, Ending, ExecutorRequest, Finished, GuestMachine, PlanRequest, Planned, Runner, Target,
+    Class, Ending, ExecutorRequest, Finished, GuestMachine, PlanRequest, Planned, RanksRequest,
+    Runner, Target,
 };
 use study::{Order, Overrides};
 use words::plural;
@@ -72,6 +74,13 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
             _ => exit::TROUBLE,
         };
     }
+    if let Some(error) = error.downcast_ref::<::fleet::Error>() {
+        return if error.is_usage() {
+            exit::USAGE
+        } else {
+            exit::TROUBLE
+        };
+    }
     if error.downcast_ref::<::explain::Error>().is_some() {
         return exit::USAGE;
     }
@@ -103,23 +112,47 @@ pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
 /// Expands the study for the target, and chooses the executor.
 pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Planned> {
     let loaded = study::Study::load(&study.study).map_err(lab::Error::from)?;
+    let ranks = ranks(args)?;
     let request = PlanRequest {
         overrides: overrides(study),
         named: named(args),
         kernels: args.kernel.clone(),
         modules: args.modules.clone(),
         executor: ExecutorRequest {
-            runner: args.executor.map(|executor| match executor {
-                ExecutorArg::Host => Runner::Host,
-                ExecutorArg::Uml => Runner::Guest(GuestMachine::Uml),
-                ExecutorArg::Qemu => Runner::Guest(GuestMachine::Qemu),
+            runner: args.executor.and_then(|executor| match executor {
+                ExecutorArg::Host => Some(Runner::Host),
+                ExecutorArg::Uml => Some(Runner::Guest(GuestMachine::Uml)),
+                ExecutorArg::Qemu => Some(Runner::Guest(GuestMachine::Qemu)),
+                ExecutorArg::Mpi => None,
             }),
             virtual_time: args.virtual_time,
             cache: args.cache.cache.as_deref().map(absolute),
             say: Some(|text| out::say(&format!("fslab: {text}"))),
         },
+        ranks,
     };
     Ok(Planned::new(&loaded, request)?)
+}
+
+/// What is asked of ranks, with `--executor mpi`.
+fn ranks(args: &TargetArgs) -> anyhow::Result<Option<RanksRequest>> {
+    let refuse = |why: &str| Err(lab::Error::Preflight(why.to_owned()).into());
+    match (args.executor, &args.dir) {
+        (Some(ExecutorArg::Mpi), Some(_)) => Ok(Some(RanksRequest {
+            launcher: args.launcher.clone(),
+            library: args.mpi_library.clone(),
+        })),
+        (Some(ExecutorArg::Mpi), None) => {
+            refuse("--executor mpi needs --dir DIR, a directory that all nodes share")
+        }
+        _ if args.launcher.is_some() || args.mpi_library.is_some() => refuse(
+            "--launcher and --mpi-library belong to --executor mpi; add it, or leave them out",
+        ),
+        (Some(_), Some(_)) => refuse(
+            "--dir is a directory of this machine's kernel; leave out --executor, or choose --executor mpi",
+        ),
+        _ => Ok(None),
+    }
 }
 
 /// The directory or disk on the command line.

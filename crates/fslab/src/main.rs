@@ -17,13 +17,18 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{
-    BenchCommand, BenchLine, Cli, Command, ForgeCommand, KernelCommand, TraceCommand,
+    BenchCommand, BenchLine, Cli, Command, FleetCommand, ForgeCommand, KernelCommand, TraceCommand,
 };
 
 fn main() -> ExitCode {
     // As the first process of a guest kernel there is no command line.
     if let Some(never) = lab::guest::be_guest() {
         match never {}
+    }
+    // A rank of MPI: started by a launcher, thousands at once, so before everything else. No one types it, so clap does not know it.
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some("__rank") {
+        return ExitCode::from(rank(words));
     }
     // At the file size limit (ulimit -f) the write then fails, as on a full disk. Children get the
     // default back.
@@ -43,6 +48,15 @@ fn main() -> ExitCode {
             ExitCode::from(commands::exit_code(&error))
         }
     }
+}
+
+/// Runs a rank of a launch.
+fn rank(words: impl Iterator<Item = String>) -> u8 {
+    let Some(args) = ranks::rank::Args::of(words) else {
+        out::say("fslab: __rank is started by the launcher of --executor mpi; use fslab run");
+        return exit::USAGE;
+    };
+    ranks::rank::run(&args)
 }
 
 /// Prints an error. A reader that has seen enough (`| head`) is none: the exit code says it, as after SIGPIPE.
@@ -95,6 +109,10 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Forge(ForgeCommand::Damage(args)) => commands::forge::damage::run(&args),
         Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
         Command::Trace(TraceCommand::Report(args)) => commands::trace::report::run(&args),
+        Command::Fleet(FleetCommand::Submit(args)) => commands::fleet::submit(&args),
+        Command::Fleet(FleetCommand::Block(args)) => commands::fleet::block(&args),
+        Command::Fleet(FleetCommand::Status(args)) => commands::fleet::status(&args),
+        Command::Fleet(FleetCommand::Gather(args)) => commands::fleet::gather(&args),
         Command::Kernel(KernelCommand::List(args)) => commands::kernel::list(&args),
         Command::Kernel(KernelCommand::Fetch(args)) => commands::kernel::fetch(&args),
         Command::Kernel(KernelCommand::Add(args)) => commands::kernel::add(&args),
@@ -120,6 +138,8 @@ fn bench(line: &BenchLine) -> anyhow::Result<u8> {
         BenchCommand::Fill(args) => commands::bench::fill(args),
         BenchCommand::Age(args) => commands::bench::age(args),
         BenchCommand::Mix(args) => commands::bench::mix(args),
+        BenchCommand::Shared(args) => commands::bench::shared(args),
+        BenchCommand::Metadata(args) => commands::bench::metadata(args),
         BenchCommand::Fsck(args) => commands::bench::fsck(args),
     }
 }

@@ -12,7 +12,8 @@
 //!
 //! Rejected: a worker process per trial, to be safe from a crash of the workload. The workloads are
 //! ours and return errors; what a process would protect from, a kill, `fslab clean` undoes anyway.
-//! [`Executor`] is the seam: this process, or a guest kernel ([`guest`]); remote ranks may follow.
+//! [`Executor`] is the seam: this process, or a guest kernel ([`guest`]). Ranks of MPI are a workload of this process that is launched
+//! ([`::ranks::Launched`]): what surrounds a trial (its folder, its counters, its context) is the same with one rank and with many.
 
 pub mod bench;
 pub mod bench_fsck;
@@ -43,6 +44,7 @@ mod partial_result;
 pub mod planning;
 pub mod preflight;
 mod pressure;
+mod ranks;
 mod rates;
 mod reference;
 mod scan;
@@ -64,7 +66,7 @@ pub use error::{Class, Error};
 pub use executor::{Executor, Failure, KernelContext, Surroundings};
 pub use interrupt::Interrupt;
 pub use needs::Needs;
-pub use planning::{PlanRequest, Planned, plan};
+pub use planning::{PlanRequest, Planned, RanksRequest, plan};
 pub use progress::Silent;
 pub use session::{Ending, Finished, Request, probe, resume, start};
 pub use target::{GuestMachine, GuestTarget, Target};

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use probe::context::{ContextRecord, Subject};
 use probe::sampler::Sampler;
+use ranks::Launched;
 use record::{Event, FailureKind, Ledger, Mounted, Reference, RunFolder};
 use rig::{Prepared, Rig};
 use study::{Bytes, Cell, Measured, Plan, Trial, WorkloadSpec};
@@ -150,7 +151,7 @@ impl<'a> LocalExecutor<'a> {
         emit: &mut Emit<'_>,
     ) -> Result<(Outcome, Observations), Stopped> {
         let (dir, seed) = (prepared.mount_point(), trial.slot.seed);
-        let workload = trial.cell.workload.placed(dir, seed);
+        let workload = self.placed(trial, dir, seed);
         let observer = TrialObserver::new(
             trial.slot.trial,
             self.asked(trial, prepared, noise)?,
@@ -168,6 +169,15 @@ impl<'a> LocalExecutor<'a> {
             Self::workload_failure(&error)
         })?;
         Ok((outcome, observer.into_seen()))
+    }
+
+    /// The workload where it runs: in this process, or on ranks.
+    fn placed(&self, trial: &Trial, dir: &Path, seed: u64) -> Box<dyn Workload + '_> {
+        let spec = trial.cell.workload.placed(dir, seed);
+        match &self.target {
+            Target::Ranks { launcher, .. } => Box::new(Launched { launcher, spec }),
+            _ => Box::new(spec),
+        }
     }
 
     /// What is looked at besides the counters.
@@ -426,7 +436,9 @@ fn rig_target(target: &Target, folder: &RunFolder) -> Result<rig::Target, Error>
         Target::LoopImages => Ok(rig::Target::LoopImages {
             folder: folder.images(),
         }),
-        Target::Directory(path) => Ok(rig::Target::Directory { path: path.clone() }),
+        Target::Directory(path) | Target::Ranks { dir: path, .. } => {
+            Ok(rig::Target::Directory { path: path.clone() })
+        }
         Target::Device { path, serial } => Ok(rig::Target::Block {
             device: path.clone(),
             serial: Some(serial.clone()),

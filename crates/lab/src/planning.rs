@@ -23,6 +23,17 @@ pub struct PlanRequest {
     pub modules: Option<PathBuf>,
     /// The executor that is to run it.
     pub executor: ExecutorRequest,
+    /// Whether ranks of MPI run it in the directory that was named, and what replaces the study's launcher.
+    pub ranks: Option<RanksRequest>,
+}
+
+/// What a user asks for besides the study's `[fleet]`.
+#[derive(Clone, Debug, Default)]
+pub struct RanksRequest {
+    /// The launcher as one line.
+    pub launcher: Option<String>,
+    /// The MPI library.
+    pub library: Option<String>,
 }
 
 /// A plan, where it will run, and why there.
@@ -49,6 +60,7 @@ impl Planned {
             kernels,
             modules,
             executor,
+            ranks,
         } = request;
         let kernels = in_cache(&kernels, modules.as_deref(), &executor)?;
         if !kernels.is_empty() {
@@ -62,7 +74,10 @@ impl Planned {
         if executor.virtual_time {
             crate::virtual_time::prepare(&mut plan)?;
         }
-        if let Some(target) = named {
+        if let Some(mut target) = named {
+            if let Some(asked) = &ranks {
+                target = crate::ranks::target(&plan, &target, asked)?;
+            }
             choice::plain(&plan)?;
             return Ok(Planned {
                 plan,
@@ -118,11 +133,11 @@ fn in_cache(
 pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Plan, Error> {
     let overrides = Overrides {
         target_size: size(target)?,
-        target_is_folder: matches!(target, Target::Directory(_)),
+        target_is_folder: target.directory().is_some(),
         ..overrides.clone()
     };
     let plan = study::plan(study, &overrides)?;
-    if !matches!(target, Target::Directory(_)) {
+    if target.directory().is_none() {
         // The rig asks again; here nothing has been touched yet.
         for (name, variant) in plan
             .cells
@@ -134,7 +149,7 @@ pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Pla
         }
     }
     Ok(match target {
-        Target::Directory(_) => plan.in_directory(),
+        Target::Directory(_) | Target::Ranks { .. } => plan.in_directory(),
         Target::LoopImages | Target::Device { .. } | Target::Disks(_) | Target::Guest(_) => plan,
     })
 }
@@ -142,7 +157,7 @@ pub fn plan(study: &Study, overrides: &Overrides, target: &Target) -> Result<Pla
 fn size(target: &Target) -> Result<Option<Bytes>, Error> {
     match target {
         Target::LoopImages | Target::Disks(_) | Target::Guest(_) => Ok(None),
-        Target::Directory(path) => {
+        Target::Directory(path) | Target::Ranks { dir: path, .. } => {
             let stat = rustix::fs::statvfs(path).map_err(|error| {
                 Error::Preflight(format!(
                     "{}: {error}; name a directory on the filesystem to load",

@@ -23,6 +23,10 @@ pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
             directory(path)?;
             device_of_its_own(plan, path)
         }
+        Target::Ranks { dir, launcher } => {
+            directory(dir)?;
+            crate::ranks::preflight(plan, launcher)
+        }
         Target::LoopImages | Target::Device { .. } | Target::Disks(_) => {
             if !rustix::process::geteuid().is_root() {
                 return Err(Error::Preflight(
@@ -118,7 +122,11 @@ pub fn gate(target: &Target) -> Result<(), Error> {
             .map(|_| ())
             .map_err(|refusals| Error::Rig(rig::Error::Refused(refusals))),
         // A guest's own disks were made for it.
-        Target::LoopImages | Target::Directory(_) | Target::Disks(_) | Target::Guest(_) => Ok(()),
+        Target::LoopImages
+        | Target::Directory(_)
+        | Target::Ranks { .. }
+        | Target::Disks(_)
+        | Target::Guest(_) => Ok(()),
     }
 }
 

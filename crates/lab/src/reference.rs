@@ -109,7 +109,9 @@ fn subjects(
         limit: None,
     };
     match target {
-        Target::Directory(_) | Target::Disks(_) | Target::Guest(_) => Ok(Vec::new()),
+        Target::Directory(_) | Target::Ranks { .. } | Target::Disks(_) | Target::Guest(_) => {
+            Ok(Vec::new())
+        }
         Target::Device { path, .. } => Ok(vec![of_disk(path.clone(), "the disk itself")]),
         Target::LoopImages => {
             let images = limits(plan).into_iter().map(|limit| Subject {

@@ -49,6 +49,12 @@ pub struct Request {
     pub tool: String,
     /// The user's tags, for the log.
     pub tags: record::Tags,
+    /// The node that it runs on, and block and attempt, where it is a part of a run on many nodes.
+    pub node: Option<String>,
+    /// See `node`.
+    pub part: Option<String>,
+    /// Items of the context that no file of the machine has: what a scheduler says of the job.
+    pub facts: std::collections::BTreeMap<String, String>,
     /// Where readings of the machine's noise come from: [`crate::noise::Host`].
     pub noise: Arc<dyn noise::Source>,
 }
@@ -84,6 +90,7 @@ pub fn start(
         command: request.command.clone(),
         target: request.target.to_string(),
         tags: request.tags.clone(),
+        part: request.part.clone(),
         plan: Box::new(request.plan.clone()),
     };
     watcher.entry(&log.emit(begun)?);
@@ -97,6 +104,7 @@ pub fn start(
     )
     .because(request.why.clone())
     .listening(Arc::clone(&request.noise))
+    .on(request)
     .go()
 }
 
@@ -170,6 +178,10 @@ struct Session<'a> {
     /// What the disks themselves can do, as measured before the first trial.
     references: Vec<Reference>,
     noise: Arc<dyn noise::Source>,
+    /// The node, in a run on many.
+    node: Option<String>,
+    /// What a scheduler says of the job.
+    facts: std::collections::BTreeMap<String, String>,
     /// A variant was refused before the first trial: the folder is of no use.
     refused: bool,
 }
@@ -194,12 +206,20 @@ impl<'a> Session<'a> {
             began: Instant::now(),
             references: Vec::new(),
             noise: Arc::new(noise::Host),
+            node: None,
+            facts: std::collections::BTreeMap::new(),
             refused: false,
         }
     }
 
     fn listening(mut self, noise: Arc<dyn noise::Source>) -> Self {
         self.noise = noise;
+        self
+    }
+
+    fn on(mut self, request: &Request) -> Self {
+        self.node.clone_from(&request.node);
+        self.facts.clone_from(&request.facts);
         self
     }
 

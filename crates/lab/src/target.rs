@@ -1,8 +1,10 @@
 //! Where the trials of a run take place, as the user named it and as the log keeps it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use ranks::Launcher;
 
 /// The target of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +13,13 @@ pub enum Target {
     LoopImages,
     /// A folder of a filesystem that is there already: nothing is made or mounted.
     Directory(PathBuf),
+    /// A folder of a filesystem that all nodes of a site have, loaded by ranks of MPI.
+    Ranks {
+        /// The folder.
+        dir: PathBuf,
+        /// Starts the ranks.
+        launcher: Launcher,
+    },
     /// A whole disk, named by its serial so that it cannot be destroyed by surprise.
     Device {
         /// Its node.
@@ -22,6 +31,16 @@ pub enum Target {
     Disks(Vec<(PathBuf, String)>),
     /// Disks made for a guest kernel.
     Guest(GuestTarget),
+}
+
+impl Target {
+    /// The folder of a filesystem that is there already, where the trials run in one.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Target::Directory(dir) | Target::Ranks { dir, .. } => Some(dir),
+            _ => None,
+        }
+    }
 }
 
 /// A guest kernel: what runs it, and which.
@@ -135,6 +154,19 @@ fn guest(text: &str) -> Option<GuestTarget> {
     Some(target)
 }
 
+/// Reads what follows `ranks `.
+fn ranks_of(text: &str) -> Option<Target> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Launcher>();
+    let launcher = values.next()?.ok()?;
+    let dir = text
+        .get(values.byte_offset()..)?
+        .strip_prefix(" directory ")?;
+    Some(Target::Ranks {
+        dir: dir.into(),
+        launcher,
+    })
+}
+
 /// `6.1:6.1.0-56-amd64`.
 fn pair(text: &str) -> Option<(String, String)> {
     let (level, name) = text.split_once(':')?;
@@ -146,6 +178,11 @@ impl fmt::Display for Target {
         match self {
             Target::LoopImages => f.write_str("loop images"),
             Target::Directory(path) => write!(f, "directory {}", path.display()),
+            Target::Ranks { dir, launcher } => {
+                // The folder is last, since a path may hold anything.
+                let launcher = serde_json::to_string(launcher).unwrap_or_default();
+                write!(f, "ranks {launcher} directory {}", dir.display())
+            }
             Target::Device { path, serial } => {
                 write!(f, "device serial={serial} {}", path.display())
             }
@@ -170,6 +207,9 @@ impl FromStr for Target {
         if let Some(path) = text.strip_prefix("directory ") {
             return Ok(Target::Directory(path.into()));
         }
+        if let Some(ranks) = text.strip_prefix("ranks ").and_then(ranks_of) {
+            return Ok(ranks);
+        }
         if let Some(guest) = text.strip_prefix("guest ").and_then(guest) {
             return Ok(Target::Guest(guest));
         }
@@ -192,6 +232,13 @@ mod tests {
         for target in [
             Target::LoopImages,
             Target::Directory("/mnt/a b".into()),
+            Target::Ranks {
+                dir: "/mnt/a} directory b".into(),
+                launcher: Launcher {
+                    library: Some("/opt/my mpi/libmpi.so".into()),
+                    ..Launcher::of_line("srun --mpi=pmix -n {ranks} -N {nodes}")
+                },
+            },
             Target::Device {
                 path: "/dev/sdx".into(),
                 serial: "WD /12=3".into(),
@@ -214,6 +261,7 @@ mod tests {
             assert_eq!(target.to_string().parse::<Target>().unwrap(), target);
         }
         assert!("elsewhere".parse::<Target>().is_err());
+        assert!("ranks {} directory /x".parse::<Target>().is_err());
         assert!("guest bochs".parse::<Target>().is_err());
         assert!("guest qemu speed=9".parse::<Target>().is_err());
     }

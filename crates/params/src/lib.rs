@@ -27,9 +27,11 @@ pub mod fio;
 pub mod footprint;
 mod foreign;
 mod invalid;
+pub mod metadata;
 pub mod mix;
 mod parameters;
 pub mod scan;
+pub mod shared;
 pub mod stream;
 pub mod throughput;
 pub mod tree;
@@ -41,9 +43,11 @@ pub use fill::FillSpec;
 pub use footprint::Footprint;
 pub use foreign::ForeignSpec;
 pub use invalid::Invalid;
+pub use metadata::MetadataSpec;
 pub use mix::MixSpec;
 pub use parameters::{Load, Parameters};
 pub use scan::ScanSpec;
+pub use shared::SharedSpec;
 pub use stream::StreamSpec;
 pub use throughput::ThroughputSpec;
 pub use tree::TreeSpec;
@@ -69,6 +73,10 @@ macro_rules! workloads {
             Age(AgeSpec) = "age",
             /// fio: reads and writes mixed, timed, at a limited rate.
             Mix(MixSpec) = "mix",
+            /// IOR: ranks that write and read together.
+            Shared(SharedSpec) = "shared",
+            /// mdtest: ranks that create, stat, read and remove many small files.
+            Metadata(MetadataSpec) = "metadata",
             /// How a checker reads: the experiments of 2011.
             Scan(ScanSpec) = "scan",
         }
@@ -128,6 +136,17 @@ mod tests {
                 seed: 2012,
                 ..MixSpec::new("/d")
             }
+        );
+        assert_eq!(
+            parsed::<SharedSpec>(&["--dir", "/d"]),
+            SharedSpec {
+                seed: 2012,
+                ..SharedSpec::new("/d")
+            }
+        );
+        assert_eq!(
+            parsed::<MetadataSpec>(&["--dir", "/d"]),
+            MetadataSpec::new("/d")
         );
     }
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgeSpec, FillSpec, ForeignSpec, MixSpec, Parameters, ScanSpec, StreamSpec, ThroughputSpec,
-    TreeSpec, workloads,
+    AgeSpec, FillSpec, ForeignSpec, MetadataSpec, MixSpec, Parameters, ScanSpec, SharedSpec,
+    StreamSpec, ThroughputSpec, TreeSpec, workloads,
 };
 
 macro_rules! define {

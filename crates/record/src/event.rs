@@ -341,13 +341,16 @@ pub enum Event {
         /// The user's tags, name to value.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         tags: BTreeMap<String, String>,
+        /// Block and attempt (`3.1`), where it is a part of a run on many nodes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<String>,
         /// Everything that will run.
         #[schemars(schema_with = "crate::schema::plan")]
         plan: Box<Plan>,
     },
     /// The context record (probe::context), as its JSON document; `when` is `start` or `end`.
     Context {
-        /// `start` or `end`, or `trial N`.
+        /// `start` or `end`, `trial N`, or `node NAME` in a run on many nodes.
         when: String,
         /// Items by name: value, source, and a reason when it could not be read.
         context: serde_json::Value,
@@ -380,6 +383,9 @@ pub enum Event {
         slot: Slot,
         /// Its telemetry file, relative to the run's folder.
         telemetry: Option<String>,
+        /// The node it runs on, where a run has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<String>,
     },
     /// Its filesystem is made and mounted.
     FilesystemReady {

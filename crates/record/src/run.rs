@@ -188,11 +188,16 @@ impl Run {
 
     fn apply_to_trial(&mut self, entry: &Entry, event: &Event) {
         match event {
-            Event::TrialStarted { slot, telemetry } => {
+            Event::TrialStarted {
+                slot,
+                telemetry,
+                node,
+            } => {
                 if let Some(trial) = self.trials.get_mut(slot.trial as usize) {
                     *trial = TrialRecord {
                         started_at: Some(entry.at),
                         telemetry: telemetry.clone(),
+                        node: node.clone(),
                         ..TrialRecord::default()
                     };
                 }

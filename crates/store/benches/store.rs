@@ -88,6 +88,7 @@ fn run(dir: &Path, seed: u64, trials: u32) -> Result<(), Box<dyn Error>> {
     let (samples, evidence) = finished.ok_or("the example has no such trial")?;
     for trial in 0..trials {
         log.emit(Event::TrialStarted {
+            node: None,
             slot: slot(trial),
             telemetry: None,
         })?;

@@ -286,6 +286,7 @@ fn plan_of(program: Program, labels: &[&Measured], blocks: u32, slots: Vec<Slot>
         reference_seconds: 0.0,
         rerun_doubtful: 0,
         measured: None,
+        fleet: study::FleetSpec::default(),
         needs: NeedsSpec::default(),
         notes: vec![format!(
             "measured by {}, not by fslab: no context of the machine, no evidence",
@@ -346,6 +347,7 @@ fn entries(
         .to_string_lossy();
     let notes = plan.notes.clone();
     log.push(Event::RunStarted {
+        part: None,
         format: FORMAT,
         run: run.chars().filter(|c| !c.is_control()).collect(),
         tool: of.tool.clone(),
@@ -404,6 +406,7 @@ impl Script {
 
     fn trial(&mut self, slot: Slot, measured: &Measured) {
         self.push(Event::TrialStarted {
+            node: None,
             slot,
             telemetry: None,
         });

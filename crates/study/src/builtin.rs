@@ -15,7 +15,7 @@ const DEFAULTS: Builtin = Builtin {
     text: include_str!("../../../studies/defaults.toml"),
 };
 
-const STUDIES: [Builtin; 5] = [
+const STUDIES: [Builtin; 7] = [
     Builtin {
         name: "streaming",
         text: include_str!("../../../studies/streaming.toml"),
@@ -35,6 +35,14 @@ const STUDIES: [Builtin; 5] = [
     Builtin {
         name: "fsck-scale",
         text: include_str!("../../../studies/fsck-scale.toml"),
+    },
+    Builtin {
+        name: "clients",
+        text: include_str!("../../../studies/clients.toml"),
+    },
+    Builtin {
+        name: "metadata",
+        text: include_str!("../../../studies/metadata.toml"),
     },
 ];
 

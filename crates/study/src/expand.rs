@@ -16,7 +16,7 @@ use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, wor
 use crate::file::RunSpec;
 use crate::limit::Limit;
 use crate::model::{
-    Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FilesystemVariant, GridSpec,
+    Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FilesystemVariant, FleetSpec, GridSpec,
     GrowthSpec, Hints, LayoutSpec, NeedsSpec, Stack, TableSpec, Volume,
 };
 use crate::node::{Node, Table};
@@ -41,6 +41,7 @@ pub(crate) struct Expansion {
     pub(crate) grids: Vec<GridSpec>,
     pub(crate) growth: Vec<GrowthSpec>,
     pub(crate) needs: NeedsSpec,
+    pub(crate) fleet: FleetSpec,
     /// What the study leaves out by itself.
     pub(crate) skipped: Vec<Skipped>,
 }
@@ -86,6 +87,7 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
         grids: decode(table.get("grid")).map_err(one)?,
         growth: decode(table.get("growth")).map_err(one)?,
         needs: decode(table.get("needs")).map_err(one)?,
+        fleet: decode(table.get("fleet")).map_err(one)?,
         factors: factor::names(&rig, own),
         filesystems,
         cells,

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
-    CrashSpec, DeviceSpec, FilesystemKind, GridSpec, GrowthSpec, LayoutSpec, NeedsSpec, Order,
-    StackFile, TableSpec, Volume,
+    CrashSpec, DeviceSpec, FilesystemKind, FleetSpec, GridSpec, GrowthSpec, LayoutSpec, NeedsSpec,
+    Order, StackFile, TableSpec, Volume,
 };
 
 pub use crate::names::{CHECK_PHASES, METRICS, PHASES, UNITS, phases};
@@ -74,6 +74,8 @@ pub struct StudyFile {
     pub kernel: String,
     /// What the machine must have, in addition to what the cells need.
     pub needs: NeedsSpec,
+    /// How ranks are started, with `--executor mpi`.
+    pub fleet: FleetSpec,
     /// What is measured.
     pub workload: Vec<WorkloadEntry>,
     /// What is varied, each combination being a cell.
@@ -185,6 +187,8 @@ pub struct Profile {
     pub kernel: String,
     /// What the machine must have, in addition to what the cells need.
     pub needs: NeedsSpec,
+    /// How ranks are started, with `--executor mpi`.
+    pub fleet: FleetSpec,
     /// Parameters of the study's workloads, by name.
     pub workload: BTreeMap<String, WorkloadOverlay>,
     /// What is varied.

@@ -27,6 +27,10 @@ pub enum Source {
     Age,
     /// fio's jobs.
     Mix,
+    /// IOR's phases, by ranks.
+    Shared,
+    /// mdtest's phases, by ranks.
+    Metadata,
     /// A reader of metadata.
     Scan,
     /// The filesystem's own checker, after any workload.
@@ -49,13 +53,15 @@ pub enum Source {
 
 impl Source {
     /// Every source, workloads first.
-    pub const ALL: [Source; 15] = [
+    pub const ALL: [Source; 17] = [
         Source::Throughput,
         Source::Tree,
         Source::Stream,
         Source::Fill,
         Source::Age,
         Source::Mix,
+        Source::Shared,
+        Source::Metadata,
         Source::Scan,
         Source::Check,
         Source::Calls,
@@ -77,6 +83,8 @@ impl Source {
             Source::Fill => "fill",
             Source::Age => "age",
             Source::Mix => "mix",
+            Source::Shared => "shared",
+            Source::Metadata => "metadata",
             Source::Scan => "scan",
             Source::Check => "check",
             Source::Calls => "calls",
@@ -98,6 +106,8 @@ impl Source {
             Source::Fill => "fs_mark's phase",
             Source::Age => "each round of ageing; and, where files are written, those of fill",
             Source::Mix => "reads and writes as fio mixes them",
+            Source::Shared => "the write and the read of IOR, by ranks",
+            Source::Metadata => "each operation of mdtest, by ranks",
             Source::Scan => "each pass of a reader of metadata",
             Source::Check => "the filesystem's own checker and its passes, with check.enabled",
             Source::Calls => "the latency of each system call that the phase makes",
@@ -173,8 +183,8 @@ const ABC: &[Clock] = &[Clock::Original, Clock::Fsync, Clock::Syncfs];
 
 use Better::{Higher, Lower, Neither};
 use Source::{
-    Age, Calls, Check, Device, Fill, Ior, Layout, Mdtest, Memory, Mix, Scan, Stream, Throughput,
-    Trace, Tree,
+    Age, Calls, Check, Device, Fill, Ior, Layout, Mdtest, Memory, Metadata, Mix, Scan, Shared,
+    Stream, Throughput, Trace, Tree,
 };
 
 const fn metric(
@@ -406,6 +416,33 @@ pub const CATALOGUE: &[Metric] = &[
     metric(Ior, "close_seconds", "s", A, Lower, "IOR's close: from the first task's begin of close to the last one's end"),
     metric(Ior, "seconds", "s", A, Lower, "IOR's total: from the first open to the last close"),
     metric(Mdtest, "files", "files_per_s", A, Higher, "operations per second of the iteration"),
+    metric(Shared, "throughput", "bytes_per_s", ABC, Higher, "bytes of all ranks over the time from the first open to the last close, fsync or syncfs"),
+    metric(Shared, "seconds", "s", ABC, Lower, "time of the phase, from the first rank's open to the last one's close, fsync or syncfs"),
+    metric(Shared, "iops", "ops_per_s", A, Higher, "whole transfers per second, from the first transfer's begin to the last one's end"),
+    metric(Shared, "open_seconds", "s", A, Lower, "from the first rank's begin of open to the last one's end"),
+    metric(Shared, "transfer_seconds", "s", A, Lower, "from the first transfer's begin to the last one's end, an fsync of its own included"),
+    metric(Shared, "close_seconds", "s", A, Lower, "from the first rank's begin of close to the last one's end"),
+    metric(Shared, "best_mean_latency", "s", A, Lower, "the smallest of the ranks' mean times of a transfer"),
+    metric(Shared, "first_done", "s", A, Lower, "time of the rank that was done first, from its own begin"),
+    metric(Shared, "last_done", "s", A, Lower, "time of the rank that took longest, from its own begin"),
+    metric(Shared, "throughput_first_done", "bytes_per_s", A, Higher, "bytes of all ranks when the first was done, over its time"),
+    metric(Shared, "throughput_last_done", "bytes_per_s", A, Higher, "bytes of all ranks over the time of the last"),
+    metric(Shared, "fastest", "bytes_per_s", A, Higher, "rate of the fastest rank"),
+    metric(Shared, "slowest", "bytes_per_s", A, Higher, "rate of the slowest rank"),
+    metric(Shared, "fastest_node", "bytes_per_s", A, Higher, "rate of the fastest node, from its first rank's begin to its last one's end"),
+    metric(Shared, "slowest_node", "bytes_per_s", A, Higher, "rate of the slowest node, likewise"),
+    metric(Shared, "tail", "ratio", A, Lower, "share of the ranks' time in which they waited for the last one"),
+    metric(Shared, "start_spread", "s", A, Lower, "time between the first rank's begin and the last one's"),
+    metric(Shared, "barrier_seconds", "s", A, Lower, "median time of a barrier of all ranks, before the first phase"),
+    metric(Metadata, "files", "files_per_s", ABC, Higher, "items per second: (a) ranks times the slowest rank's, (c) all items to the last node's syncfs"),
+    metric(Metadata, "files_sum", "files_per_s", A, Higher, "all items over the longest time of a rank to the barrier after it: mdtest's table"),
+    metric(Metadata, "throughput", "bytes_per_s", ABC, Higher, "bytes written or read per second, where files have any"),
+    metric(Metadata, "seconds", "s", ABC, Lower, "time from the first rank's begin to the last one's end, or to the last node's syncfs"),
+    metric(Metadata, "first_done", "s", A, Lower, "time of the rank that was done first, from its own begin"),
+    metric(Metadata, "last_done", "s", A, Lower, "time of the rank that took longest, from its own begin"),
+    metric(Metadata, "tail", "ratio", A, Lower, "share of the ranks' time in which they waited for the last one"),
+    metric(Metadata, "start_spread", "s", A, Lower, "time between the first rank's begin and the last one's"),
+    metric(Metadata, "barrier_seconds", "s", A, Lower, "median time of a barrier of all ranks, of 100 before the first phase"),
 ];
 
 /// How many different names the catalogue has.

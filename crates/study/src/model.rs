@@ -10,6 +10,7 @@ mod clock;
 mod crash;
 mod device;
 mod filesystem;
+mod fleet;
 mod grid;
 mod growth;
 mod layout;
@@ -26,6 +27,7 @@ pub use clock::Clock;
 pub use crash::{CrashBoundary, CrashMethod, CrashSpec};
 pub use device::{DeviceSpec, Hints};
 pub use filesystem::{FilesystemKind, FilesystemVariant};
+pub use fleet::FleetSpec;
 pub use grid::{GridColumn, GridLabel, GridSpec};
 pub use growth::GrowthSpec;
 pub use layout::LayoutSpec;
@@ -41,6 +43,6 @@ pub use volume::Volume;
 
 pub use params::scan::{Population, Reader};
 pub use params::{
-    AgeSpec, FillSpec, ForeignSpec, MixSpec, ScanSpec, StreamSpec, ThroughputSpec, TreeSpec,
-    WorkloadSpec,
+    AgeSpec, FillSpec, ForeignSpec, MetadataSpec, MixSpec, ScanSpec, SharedSpec, StreamSpec,
+    ThroughputSpec, TreeSpec, WorkloadSpec,
 };

@@ -58,6 +58,15 @@ pub const PHASES: &[&str] = &[
     "scan_pass_1b",
     "scan_pass_own",
     "forge",
+    "tree_creation",
+    "directory_creation",
+    "directory_stat",
+    "directory_removal",
+    "file_creation",
+    "file_stat",
+    "file_read",
+    "file_removal",
+    "tree_removal",
 ];
 
 /// Phases of a check, which may follow any workload: the whole, then e2fsck's passes 1 to 5 or the
@@ -84,10 +93,21 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
     match kind {
         "throughput" => throughput,
         "tree" => &rest[..11],
-        "stream" => &["write", "read"],
+        "stream" | "shared" => &["write", "read"],
         "fill" => &["fill", "forge"],
         "age" => &["age_fill", "age_remove", "age_add"],
         "mix" => &["mix"],
+        "metadata" => &[
+            "tree_creation",
+            "directory_creation",
+            "directory_stat",
+            "directory_removal",
+            "file_creation",
+            "file_stat",
+            "file_read",
+            "file_removal",
+            "tree_removal",
+        ],
         "scan" => &[
             "fill",
             "scan",

@@ -239,7 +239,7 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 21] = [
+const SETTABLE: [&str; 22] = [
     "mount",
     "mkfs",
     "run",
@@ -257,6 +257,7 @@ const SETTABLE: [&str; 21] = [
     "kernel",
     "volume",
     "needs",
+    "fleet",
     "filesystem",
     "workload",
     "factors",
@@ -276,6 +277,7 @@ fn full_path(key: &str) -> Option<String> {
         ("check", "CheckFile"),
         ("layout", "LayoutSpec"),
         ("crash", "CrashSpec"),
+        ("fleet", "FleetSpec"),
     ];
     sections.iter().find_map(|(section, definition)| {
         let found = nearest(key, Schema::definition(definition).keys())?;

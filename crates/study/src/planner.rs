@@ -247,6 +247,7 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         grids: all.grids,
         growth: all.growth,
         needs: all.needs,
+        fleet: all.fleet,
         reference_seconds: run.reference_seconds,
         rerun_doubtful: 0,
         measured: None,

@@ -133,6 +133,7 @@ fn value(key: &str, value: &serde_json::Value) -> String {
         "buffer",
         "scan_buffer",
         "block",
+        "transfer",
         "write_size",
     ];
     match value.as_u64() {

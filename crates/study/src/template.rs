@@ -23,6 +23,8 @@ pub fn template(name: &str, kind: &str) -> Option<Result<String, String>> {
         "fill" => include_str!("template/fill.toml"),
         "age" => include_str!("template/age.toml"),
         "mix" => include_str!("template/mix.toml"),
+        "shared" => include_str!("template/shared.toml"),
+        "metadata" => include_str!("template/metadata.toml"),
         "scan" => include_str!("template/scan.toml"),
         _ => return None,
     };

@@ -9,7 +9,7 @@ use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
 
 /// Keys of a file that are handled here rather than by the schema's generic walk.
-const RESERVED: [&str; 24] = [
+const RESERVED: [&str; 25] = [
     "include",
     "name",
     "title",
@@ -27,6 +27,7 @@ const RESERVED: [&str; 24] = [
     "kernel",
     "volume",
     "needs",
+    "fleet",
     "workload",
     "factors",
     "exclude",

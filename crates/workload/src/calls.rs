@@ -10,6 +10,7 @@
 //! counting of the one before it, about 10 ns.
 
 mod histogram;
+pub(crate) mod packed;
 
 use std::collections::BTreeMap;
 

@@ -100,6 +100,25 @@ pub enum Error {
         /// What is wrong, and what would be right.
         reason: String,
     },
+    /// A rank failed; what it was doing is in its own message.
+    #[error("rank {rank} on {node}: {reason}")]
+    Rank {
+        /// Its number, from 0.
+        rank: u32,
+        /// Host name of its node.
+        node: String,
+        /// What failed, and what to do.
+        reason: String,
+    },
+    /// Ranks could not be started, or were lost.
+    #[error("{reason}")]
+    Launcher {
+        /// What happened, and what to do.
+        reason: String,
+    },
+    /// Another rank failed, and this one was let go.
+    #[error("another rank failed; its message gives the reason")]
+    Abandoned,
     /// A thread of the workload died: a defect of fslab.
     #[error("{phase}: {what} died ({reason}); this is a defect of fslab, please report it")]
     Defect {

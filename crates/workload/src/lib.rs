@@ -31,7 +31,9 @@ pub mod error;
 pub mod fill;
 mod gate;
 mod gauge;
+pub mod group;
 mod memory;
+pub mod metadata;
 pub mod mix;
 #[cfg(test)]
 mod mounted;
@@ -40,6 +42,7 @@ pub mod phase;
 mod remove;
 pub mod residency;
 mod scan;
+pub mod shared;
 pub mod stream;
 pub mod syncfs;
 pub mod throughput;

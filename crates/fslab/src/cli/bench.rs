@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use fskind::Kind;
-use params::{AgeSpec, FillSpec, MixSpec, StreamSpec, ThroughputSpec, TreeSpec};
+use params::{
+    AgeSpec, FillSpec, MetadataSpec, MixSpec, SharedSpec, StreamSpec, ThroughputSpec, TreeSpec,
+};
 
 #[derive(Debug, Args)]
 #[command(
@@ -75,6 +77,10 @@ pub(crate) enum BenchCommand {
     Age(AgeArgs),
     /// fio: reads and writes mixed, timed, at a limited rate
     Mix(MixArgs),
+    /// IOR: ranks that write and read together, each a file of its own or all of them one
+    Shared(SharedArgs),
+    /// mdtest: ranks that create, stat, read and remove many small files and directories
+    Metadata(MetadataArgs),
     /// Time the filesystem's own checker, read-only, pass by pass
     Fsck(FsckArgs),
 }
@@ -201,6 +207,55 @@ pub(crate) struct AgeArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: PlainBenchFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SharedArgs {
+    #[command(flatten)]
+    pub(crate) spec: SharedSpec,
+    #[command(flatten)]
+    pub(crate) ranks: RanksArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: RanksFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MetadataArgs {
+    #[command(flatten)]
+    pub(crate) spec: MetadataSpec,
+    #[command(flatten)]
+    pub(crate) ranks: RanksArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: RanksFormat,
+}
+
+/// How ranks are started.
+#[derive(Debug, Args)]
+pub(crate) struct RanksArgs {
+    /// Run the ranks as processes of MPI, started by this command, as in "mpirun -np {ranks}"
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) launcher: Option<String>,
+    /// The MPI library [default: the one that fits the launcher]
+    #[arg(long, value_name = "FILE", requires = "launcher")]
+    pub(crate) mpi_library: Option<String>,
+    /// Seconds without progress after which the ranks are ended
+    #[arg(long, value_name = "S", default_value_t = 60, requires = "launcher",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) stall: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RanksFormat {
+    /// A table with the three clocks
+    Text,
+    /// One document
+    Json,
+    /// One row for each phase, metric and clock
+    Csv,
+    /// As IOR or mdtest prints it
+    Original,
 }
 
 #[derive(Debug, Args)]

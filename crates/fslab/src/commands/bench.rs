@@ -3,10 +3,12 @@
 mod csv;
 mod fsck;
 mod mix;
+mod ranks;
 mod stream;
 
 pub(crate) use fsck::run as fsck;
 pub(crate) use mix::{fio_job, mix};
+pub(crate) use ranks::{metadata, shared};
 pub(crate) use stream::run as stream;
 
 use lab::Interrupt;

@@ -29,6 +29,11 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
             "nothing: files are made and removed in a new folder below {}",
             dir.display()
         ),
+        Target::Ranks { dir, launcher } => format!(
+            "nothing: files are made and removed in a new folder below {}, by ranks that {} starts",
+            dir.display(),
+            launcher.command.join(" ")
+        ),
         Target::Device { path, serial } => {
             format!("everything on {} (serial {serial})", path.display())
         }

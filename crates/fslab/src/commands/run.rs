@@ -29,6 +29,9 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         command: std::env::args().collect(),
         tool: tool(),
         tags,
+        node: None,
+        part: None,
+        facts: std::collections::BTreeMap::new(),
         noise: Arc::new(lab::noise::Host),
     };
     let finished = lab::start(&request, &terminal, &interrupt)?;

@@ -5,6 +5,7 @@
 pub(crate) mod checked;
 pub(crate) mod documents;
 pub(crate) mod guests;
+pub(crate) mod launchers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -39,6 +39,8 @@ const RULES: &[(&str, Test)] = &[
     ("kernel add", Test::Parse),
     ("bench fsck", RUN),
     ("fslab bench", Test::Parse),
+    ("fslab fleet", Test::Parse),
+    ("/shared/", Test::Parse),
     ("forge damage", RUN),
     ("forge ext4", Test::Parse),
     ("forge ocfs2", Test::Parse),

@@ -60,7 +60,10 @@ impl Writer {
         match target {
             Target::Guest(guest) if guest.machine == GuestMachine::Qemu => Some(Writer::Qemu),
             Target::Guest(_) | Target::LoopImages => Some(Writer::Kernel),
-            Target::Directory(_) | Target::Device { .. } | Target::Disks(_) => None,
+            Target::Directory(_)
+            | Target::Ranks { .. }
+            | Target::Device { .. }
+            | Target::Disks(_) => None,
         }
     }
 }
@@ -186,7 +189,9 @@ fn no_cut(cell: &Cell) -> Option<String> {
 
 fn place(target: &Target) -> String {
     match target {
-        Target::Directory(path) | Target::Device { path, .. } => path.display().to_string(),
+        Target::Directory(path) | Target::Ranks { dir: path, .. } | Target::Device { path, .. } => {
+            path.display().to_string()
+        }
         other => other.to_string(),
     }
 }

@@ -47,7 +47,7 @@ fn variants<'p>(plan: &'p Plan, target: &Target) -> Vec<Variant<'p>> {
     // A forged volume takes what its files take, and no kernel is asked.
     for cell in plan.cells.iter().filter(|cell| cell.volume.is_filled()) {
         let alike = |variant: &&mut Variant<'p>| {
-            matches!(target, Target::Directory(_)) || key(variant.like) == key(cell)
+            target.directory().is_some() || key(variant.like) == key(cell)
         };
         match all.iter_mut().find(alike) {
             Some(known) => known.cells.push(cell.id),

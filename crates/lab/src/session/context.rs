@@ -25,7 +25,7 @@ impl Session<'_> {
         let plan = &run.plan;
         let around = Surroundings {
             folder: match &self.target {
-                Target::Directory(path) => path.clone(),
+                Target::Directory(path) | Target::Ranks { dir: path, .. } => path.clone(),
                 _ => self.folder.dir().to_owned(),
             },
             device: match &self.target {
@@ -74,6 +74,7 @@ impl Session<'_> {
             let release = running.release().to_string_lossy().into_owned();
             items.insert("run.kernel".into(), release);
         }
+        items.extend(self.facts.clone());
         if let Some(why) = &self.why {
             items.insert("run.choice".into(), why.clone());
         }

@@ -121,6 +121,9 @@ fn run(folder: &Path, times: u32, noisy: u32, stop: Option<&Interrupt>) -> Finis
         stop,
     };
     let request = Request {
+        node: None,
+        part: None,
+        facts: std::collections::BTreeMap::new(),
         plan,
         target: Target::LoopImages,
         why: None,

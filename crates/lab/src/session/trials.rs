@@ -58,6 +58,7 @@ impl Session<'_> {
             self.emit(Event::TrialStarted {
                 slot,
                 telemetry: Some(telemetry),
+                node: self.node.clone(),
             })?;
             let mut trouble = None;
             let outcome = {

@@ -149,6 +149,7 @@ mod tests {
         let slot = run.plan.slots[trial as usize];
         for event in [
             Event::TrialStarted {
+                node: None,
                 slot,
                 telemetry: None,
             },

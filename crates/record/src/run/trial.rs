@@ -49,6 +49,8 @@ pub struct Phase {
 pub struct TrialRecord {
     /// Its state.
     pub status: Status,
+    /// The node it ran on, where the run has several.
+    pub node: Option<String>,
     /// When its last attempt began.
     pub started_at: Option<jiff::Timestamp>,
     /// Telemetry file, relative to the run's folder.

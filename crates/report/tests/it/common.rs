@@ -29,6 +29,7 @@ pub(crate) fn empty(plan: Plan, name: &str) -> Run {
         seq: 0,
         at: started,
         event: Event::RunStarted {
+            part: None,
             format: record::FORMAT,
             run: name.to_owned(),
             tool: "fslab 0.1.0 (0123456789ab)".to_owned(),

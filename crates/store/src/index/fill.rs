@@ -85,7 +85,9 @@ impl<'c> Filler<'c> {
     /// Events of trials; those of trials that are not in the plan are passed over, as in the fold.
     fn of_trial(&mut self, entry: &Entry, event: &Event) -> Result<()> {
         match event {
-            Event::TrialStarted { slot, telemetry } if slot.trial < self.trials => {
+            Event::TrialStarted {
+                slot, telemetry, ..
+            } if slot.trial < self.trials => {
                 self.begin(slot.trial, &entry.at.to_string(), telemetry.as_deref())
             }
             Event::FilesystemReady { trial, mounted } if *trial < self.trials => {

@@ -121,6 +121,7 @@ fn a_repeated_trial_counts_in_the_place_of_the_first(place: &Place) {
             why: "doubtful".into(),
         },
         Event::TrialStarted {
+            node: None,
             slot,
             telemetry: None,
         },

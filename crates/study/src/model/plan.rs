@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, Slot, Trial};
 use super::filesystem::FilesystemVariant;
+use super::fleet::FleetSpec;
 use super::grid::GridSpec;
 use super::growth::GrowthSpec;
 use super::measured::Measured;
@@ -75,6 +76,9 @@ pub struct Plan {
     /// What the machine must have beyond what the cells say.
     #[serde(default, skip_serializing_if = "is_default")]
     pub needs: NeedsSpec,
+    /// How ranks are started, where the trials run on some.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fleet: FleetSpec,
     /// What a reader of the plan must know, a sentence each: cells that were excluded, and why;
     /// what the target cannot vary.
     #[serde(default)]
@@ -89,8 +93,8 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-fn is_default(needs: &NeedsSpec) -> bool {
-    *needs == NeedsSpec::default()
+fn is_default<T: Default + PartialEq>(part: &T) -> bool {
+    *part == T::default()
 }
 
 impl Plan {

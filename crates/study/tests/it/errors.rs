@@ -367,7 +367,7 @@ fn names_and_files_that_are_not_there() {
     let unknown = Study::load("jornal").unwrap_err().to_string();
     assert_eq!(
         unknown,
-        "no study is called \"jornal\" (did you mean journal? built in: streaming, journal, allocation, fsck-io, fsck-scale; or give the path of a .toml file, with a /)"
+        "no study is called \"jornal\" (did you mean journal? built in: streaming, journal, allocation, fsck-io, fsck-scale, clients, metadata; or give the path of a .toml file, with a /)"
     );
     let error = |path: &str| Study::load(path).unwrap_err().to_string();
     assert_eq!(

@@ -64,6 +64,29 @@ impl Histogram {
         }
     }
 
+    /// Buckets that are not empty, as their distance from the one before and their count, each a number of 7 bits a byte,
+    /// least first (LEB128, as HdrHistogram's encoding has it).
+    pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
+        let mut last = 0;
+        for (at, &count) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            put(bytes, (at - last) as u64);
+            put(bytes, count);
+            last = at;
+        }
+    }
+
+    /// What [`Histogram::pack`] wrote; none: it did not.
+    pub(super) fn unpack(mut bytes: &[u8]) -> Option<Histogram> {
+        let mut histogram = Histogram::default();
+        let mut at = 0_usize;
+        while !bytes.is_empty() {
+            at = at.checked_add(usize::try_from(take(&mut bytes)?).ok()?)?;
+            let count = histogram.counts.get_mut(at)?;
+            *count = count.checked_add(take(&mut bytes)?)?;
+        }
+        Some(histogram)
+    }
+
     /// Number of times.
     pub(super) fn len(&self) -> u64 {
         self.counts.iter().sum()
@@ -127,6 +150,33 @@ impl Histogram {
         }
         ranges
     }
+}
+
+/// Appends a number in as few bytes as it needs.
+pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes such a number off the beginning.
+pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64_u32).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let part = u64::from(byte & 0x7f);
+        if part.leading_zeros() < shift {
+            return None;
+        }
+        number |= part << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 /// The quarter of a power of two that a time is in: its least time and its end.
@@ -212,6 +262,27 @@ mod tests {
             let exact = times[rank - 1];
             let [found] = histogram.quantiles([share]);
             prop_assert!(found.abs_diff(exact) * 200 <= exact, "{found} {exact}");
+        }
+
+        #[test]
+        fn what_is_packed_is_unpacked(times in prop::collection::vec(0_u64..1 << 50, 0..200)) {
+            let mut histogram = Histogram::default();
+            for ns in &times {
+                histogram.record(*ns);
+            }
+            let mut bytes = Vec::new();
+            histogram.pack(&mut bytes);
+            prop_assert!(bytes.len() <= 4 * times.len());
+            prop_assert_eq!(Histogram::unpack(&bytes).unwrap().counts, histogram.counts);
+        }
+
+        #[test]
+        fn garbage_is_refused_or_a_histogram(bytes in prop::collection::vec(0_u8.., 0..60)) {
+            if let Some(histogram) = Histogram::unpack(&bytes) {
+                let mut again = Vec::new();
+                histogram.pack(&mut again);
+                prop_assert_eq!(Histogram::unpack(&again).unwrap().counts, histogram.counts);
+            }
         }
 
         #[test]
