@@ -158,6 +158,8 @@ fn buffers(plan: &Plan) -> u64 {
             | WorkloadSpec::Age(_)
             | WorkloadSpec::Mix(_)
             | WorkloadSpec::Scan(_)
+            | WorkloadSpec::Shared(_)
+            | WorkloadSpec::Metadata(_)
             | WorkloadSpec::Foreign(_) => 0,
         })
         .max()

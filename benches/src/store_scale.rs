@@ -345,6 +345,7 @@ fn write(dir: &Path, number: u32) -> Result<u64> {
             target: "loop images".into(),
             tags,
             plan: Box::new(plan),
+            part: None,
         },
         Event::Context {
             when: "start".into(),
@@ -355,6 +356,7 @@ fn write(dir: &Path, number: u32) -> Result<u64> {
         events.push(Event::TrialStarted {
             slot: *slot,
             telemetry: None,
+            node: None,
         });
         events.push(Event::TrialFinished {
             trial: slot.trial,
