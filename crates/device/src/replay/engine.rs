@@ -172,7 +172,11 @@ fn scale_think_times(after: &mut [After], factor: f64) {
     }
 }
 
-pub(super) fn placed(record: &[Recorded], capacity: u64, place: Place) -> Result<Vec<Request>, Error> {
+pub(super) fn placed(
+    record: &[Recorded],
+    capacity: u64,
+    place: Place,
+) -> Result<Vec<Request>, Error> {
     let end_of = |r: &Recorded| r.offset.saturating_add(r.len);
     let size = record.iter().map(end_of).max().unwrap_or(0).max(1);
     let place_one = |(index, r): (usize, &Recorded)| {
@@ -269,11 +273,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        model: &'a mut dyn Model,
-        requests: Vec<Request>,
-        each: &'a mut Each<'a>,
-    ) -> Run<'a> {
+    fn new(model: &'a mut dyn Model, requests: Vec<Request>, each: &'a mut Each<'a>) -> Run<'a> {
         Run {
             model,
             submitted: vec![0; requests.len()],

@@ -74,7 +74,12 @@ impl Estimate {
         let logs: Vec<f64> = runs.iter().map(|run| run.max(1e-9).ln()).collect();
         let n = logs.len().max(2) as f64;
         let mean = logs.iter().sum::<f64>() / n;
-        let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        // One run has no spread that could be known.
+        let variance = if logs.len() < 2 {
+            0.0
+        } else {
+            logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0)
+        };
         let spread = (DEVIATE * (variance + structural.sigma().powi(2)).sqrt()).exp();
         Estimate {
             median,
@@ -133,6 +138,7 @@ mod tests {
         assert_eq!(estimate.median, 10.0);
         let narrow = Estimate::of(vec![10.0; 16], Structural::Sequential);
         assert!(narrow.high < 11.1);
+        assert_eq!(Estimate::of(vec![10.0], Structural::Sequential), narrow);
     }
 
     #[test]

@@ -102,6 +102,17 @@ impl Program {
         Structural::of_ranges(self.requests.iter().map(|r| (r.offset, r.len)))
     }
 
+    /// The phase in which each request was sent.
+    pub fn phases_of_requests(&self) -> Vec<u32> {
+        let mut phases = vec![0; self.requests.len()];
+        for step in &self.steps {
+            if let Action::Submit(request) = step.action {
+                phases[request as usize] = self.phase_at(step.began) as u32;
+            }
+        }
+        phases
+    }
+
     /// The phase of a time.
     pub fn phase_at(&self, time: Nanoseconds) -> usize {
         phase_at(&self.phases, time)
@@ -111,12 +122,7 @@ impl Program {
     ///
     /// # Errors
     /// A request is beyond the end of the device.
-    pub fn run(
-        &self,
-        model: &mut dyn Model,
-        cpu: f64,
-        each: &mut Each<'_>,
-    ) -> Result<Ran, Error> {
+    pub fn run(&self, model: &mut dyn Model, cpu: f64, each: &mut Each<'_>) -> Result<Ran, Error> {
         let capacity = model.capacity();
         let beyond = self.requests.iter().position(|r| r.end() > capacity);
         if let Some(index) = beyond {
