@@ -9,6 +9,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod crash;
+pub(crate) mod device;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 mod fast_parse;
@@ -25,6 +26,7 @@ pub(crate) use compare::{
     BisectArgs, ByArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs, HistoryArgs,
 };
 pub(crate) use crash::CrashArgs;
+pub(crate) use device::{DeviceCommand, ReplayArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use forge::{
@@ -111,6 +113,11 @@ pub(crate) enum Command {
     /// Record and report block traces
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Estimate how long a block trace would take on modelled devices
+    Replay(ReplayArgs),
+    /// Modelled devices: list, show, check, bench
+    #[command(subcommand)]
+    Device(DeviceCommand),
     /// Kernels for guests: list, fetch, add
     #[command(subcommand)]
     Kernel(KernelCommand),

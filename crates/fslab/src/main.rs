@@ -17,7 +17,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{
-    BenchCommand, BenchLine, Cli, Command, ForgeCommand, KernelCommand, TraceCommand,
+    BenchCommand, BenchLine, Cli, Command, DeviceCommand, ForgeCommand, KernelCommand, TraceCommand,
 };
 
 fn main() -> ExitCode {
@@ -95,6 +95,12 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Forge(ForgeCommand::Damage(args)) => commands::forge::damage::run(&args),
         Command::Trace(TraceCommand::Record(args)) => commands::trace::run_record(&args),
         Command::Trace(TraceCommand::Report(args)) => commands::trace::report::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Device(DeviceCommand::List(args)) => commands::device::list(&args),
+        Command::Device(DeviceCommand::Show(args)) => commands::device::show(&args),
+        Command::Device(DeviceCommand::Check(args)) => commands::device::check(&args),
+        Command::Device(DeviceCommand::Bench(args)) => commands::device::bench(&args),
+        Command::Device(DeviceCommand::Serve(args)) => commands::device::serve::run(&args),
         Command::Kernel(KernelCommand::List(args)) => commands::kernel::list(&args),
         Command::Kernel(KernelCommand::Fetch(args)) => commands::kernel::fetch(&args),
         Command::Kernel(KernelCommand::Add(args)) => commands::kernel::add(&args),
