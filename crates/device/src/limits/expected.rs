@@ -33,7 +33,6 @@ pub fn expected(catalogue: &Catalogue, name: &str) -> Result<Expected, Error> {
     }
     match &device.kind {
         Kind::Disk(disk) => Ok(of_disk(disk)),
-        Kind::Ssd(_) => Ok(Expected::default()),
         Kind::Array(array) if array.level == Level::Raid0 => {
             let member = expected(catalogue, &array.member)?;
             let together = |rates: [f64; 3]| rates.map(|rate| rate * array.count as f64);
@@ -44,7 +43,7 @@ pub fn expected(catalogue: &Catalogue, name: &str) -> Result<Expected, Error> {
                 ordered_writes: None,
             })
         }
-        Kind::Array(_) => Ok(Expected::default()),
+        Kind::Ssd(_) | Kind::Array(_) => Ok(Expected::default()),
     }
 }
 
