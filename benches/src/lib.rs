@@ -22,6 +22,7 @@ mod check_vs_fsck_ocfs2;
 mod check_vs_xfs_repair;
 mod compare_power;
 mod counter_experiments;
+mod device_speed;
 mod fill_vs_fs_mark;
 pub mod fio;
 mod forge_scale;
@@ -73,6 +74,7 @@ enum Bench {
     CheckVsXfsRepair(check_vs_xfs_repair::Arguments),
     ComparePower(compare_power::Arguments),
     CounterExperiments(counter_experiments::Arguments),
+    DeviceSpeed(device_speed::Arguments),
     FillVsFsMark(fill_vs_fs_mark::Arguments),
     ForgeScale(forge_scale::Arguments),
     GuestPass(guest_pass::Arguments),
@@ -103,6 +105,7 @@ pub fn main() -> ExitCode {
         Bench::CheckVsXfsRepair(arguments) => check_vs_xfs_repair::main(arguments),
         Bench::ComparePower(arguments) => compare_power::main(&arguments),
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
+        Bench::DeviceSpeed(arguments) => device_speed::main(&arguments),
         Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
         Bench::ForgeScale(arguments) => forge_scale::main(&arguments),
         Bench::GuestPass(arguments) => guest_pass::main(&arguments),

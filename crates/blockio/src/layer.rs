@@ -10,11 +10,15 @@ mod counting;
 mod faulty;
 mod latency;
 mod lru;
+mod on_model;
 mod paced;
+mod recording;
 mod throttle;
 
 pub use cache::{Cache, CacheCounts};
 pub use counting::{Counting, IoCounts};
 pub use faulty::Faulty;
 pub use latency::{Latency, LatencyModel};
+pub use on_model::OnModel;
+pub use recording::{Entry, Recording};
 pub use throttle::{Throttle, ThrottleLimits};

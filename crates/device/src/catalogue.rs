@@ -37,22 +37,22 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds the devices of a file; a name that is there already is replaced.
+    /// Adds the devices of a file and returns their names; a name that is there already is replaced.
     ///
     /// # Errors
     /// The file is not a device file, or an array of it has a member that no file has.
-    pub fn add(&mut self, file: &str, text: &str) -> Result<(), Error> {
+    pub fn add(&mut self, file: &str, text: &str) -> Result<Vec<String>, Error> {
         let devices = file::devices(file, text)?;
         let names: Vec<String> = devices.iter().map(|device| device.name.clone()).collect();
         for device in devices {
             self.devices.insert(device.name.clone(), device);
         }
-        for name in names {
-            if let Some(device) = self.devices.get(&name) {
+        for name in &names {
+            if let Some(device) = self.devices.get(name) {
                 self.leaves(device, DEEPEST)?;
             }
         }
-        Ok(())
+        Ok(names)
     }
 
     /// Counts the leaves of a tree, and so finds missing members and cycles.
@@ -91,7 +91,8 @@ impl Catalogue {
         self.devices.values()
     }
 
-    /// A device by name. `NAMExN` is N of them, striped in chunks of 64 KiB.
+    /// A device by name. `NAMExN` is N of them, striped in chunks of 64 KiB. The name of a study is the device on which it was
+    /// measured, where that is one.
     ///
     /// # Errors
     /// There is none of this name; the error has a similar one.
@@ -111,9 +112,19 @@ impl Catalogue {
             self.leaves(&device, DEEPEST)?;
             return Ok(Cow::Owned(device));
         }
+        let of_study = |device: &&Device| device.studies.iter().any(|study| study == name);
+        let measured: Vec<&Device> = self.devices.values().filter(of_study).collect();
+        if let [device] = measured[..] {
+            return Ok(Cow::Borrowed(device));
+        }
+        let names: Vec<&str> = measured.iter().map(|device| device.name.as_str()).collect();
         Err(Error::Unknown {
             name: words::quoted(name),
-            hint: words::hint(name, self.devices.keys().map(String::as_str)),
+            hint: if names.is_empty() {
+                words::hint(name, self.devices.keys().map(String::as_str))
+            } else {
+                format!("that study was measured on {}; ", words::list(&names))
+            },
         })
     }
 

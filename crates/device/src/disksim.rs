@@ -257,7 +257,9 @@ pub fn compare(name: &str, files: Files<'_>, trace_text: &str) -> Result<Compari
     let record = trace(trace_text)?;
     let mut modelled = vec![0; record.len()];
     let options = Options::new(Mode::Open);
-    let note = &mut |index: usize, time: Nanoseconds| modelled[index] = time;
+    let note = &mut |index: usize, submitted: Nanoseconds, done: Nanoseconds| {
+        modelled[index] = done - submitted;
+    };
     replay_each(&mut *disk, &record, options, note).map_err(|e| e.to_string())?;
     let took = |r: &Recorded| r.completed.map_or(0, |completed| completed - r.submitted);
     let mut real: Vec<Nanoseconds> = record.iter().map(took).collect();

@@ -27,5 +27,6 @@ pub use error::Error;
 pub use source::{Figure, Origin, Variation};
 pub use spec::{Device, Kind};
 
-pub(crate) use build::model;
+pub(crate) use build::{geometry, model, seek};
 pub(crate) use parse::devices;
+pub(crate) use spec::Disk;

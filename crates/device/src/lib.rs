@@ -40,5 +40,5 @@ mod timeline;
 
 pub use catalogue::Catalogue;
 pub use file::{Described, Device, Error, Figure, Kind, Origin, Variation};
-pub use limits::{Limits, limits};
+pub use limits::{Expected, Limits, expected, limits};
 pub use model::{Completion, Model, Nanoseconds, Op, Request, Usage, run_alone};

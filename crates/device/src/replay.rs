@@ -18,11 +18,13 @@
 mod dependency;
 mod engine;
 mod estimate;
+mod program;
 mod response;
 
 pub use dependency::{After, Bound};
-pub use engine::{Error, Options, Place, Replayed, replay, replay_each};
-pub use estimate::{Estimate, Failure, RUNS, Structural, estimate};
+pub use engine::{Each, Error, Options, Place, Replayed, replay, replay_each};
+pub use estimate::{Estimate, Failure, RUNS, Structural, estimate, seed_of_run};
+pub use program::{Action, Program, Ran, Step};
 pub use response::Responses;
 
 use crate::model::{Nanoseconds, Op};

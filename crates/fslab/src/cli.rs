@@ -9,6 +9,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod crash;
+pub(crate) mod device;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 mod fast_parse;
@@ -26,6 +27,7 @@ pub(crate) use compare::{
     BisectArgs, ByArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs, HistoryArgs,
 };
 pub(crate) use crash::CrashArgs;
+pub(crate) use device::{DeviceCommand, ReplayArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use fleet::FleetCommand;
@@ -116,6 +118,11 @@ pub(crate) enum Command {
     /// Run a study's blocks on many nodes, by Slurm or any other scheduler, and gather them
     #[command(subcommand)]
     Fleet(FleetCommand),
+    /// Estimate how long a block trace would take on modelled devices
+    Replay(ReplayArgs),
+    /// Modelled devices: list, show, check, bench
+    #[command(subcommand)]
+    Device(DeviceCommand),
     /// Kernels for guests: list, fetch, add
     #[command(subcommand)]
     Kernel(KernelCommand),

@@ -8,6 +8,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod crash;
+pub(crate) mod device;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
@@ -22,6 +23,7 @@ pub(crate) mod man;
 pub(crate) mod metrics;
 pub(crate) mod new;
 pub(crate) mod plan;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
@@ -83,6 +85,13 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     }
     if error.downcast_ref::<::explain::Error>().is_some() {
         return exit::USAGE;
+    }
+    if let Some(error) = error.downcast_ref::<modelled::Error>() {
+        return match error {
+            error if error.is_usage() => exit::USAGE,
+            error if error.is_invalid() => exit::INVALID,
+            _ => exit::TROUBLE,
+        };
     }
     match error.downcast_ref::<lab::Error>().map(lab::Error::class) {
         Some(Class::Usage) => exit::USAGE,

@@ -17,7 +17,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{
-    BenchCommand, BenchLine, Cli, Command, FleetCommand, ForgeCommand, KernelCommand, TraceCommand,
+    BenchCommand, BenchLine, Cli, Command, DeviceCommand, FleetCommand, ForgeCommand, KernelCommand,
+    TraceCommand,
 };
 
 fn main() -> ExitCode {
@@ -113,6 +114,12 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Fleet(FleetCommand::Block(args)) => commands::fleet::block(&args),
         Command::Fleet(FleetCommand::Status(args)) => commands::fleet::status(&args),
         Command::Fleet(FleetCommand::Gather(args)) => commands::fleet::gather(&args),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Device(DeviceCommand::List(args)) => commands::device::list(&args),
+        Command::Device(DeviceCommand::Show(args)) => commands::device::show(&args),
+        Command::Device(DeviceCommand::Check(args)) => commands::device::check(&args),
+        Command::Device(DeviceCommand::Bench(args)) => commands::device::bench(&args),
+        Command::Device(DeviceCommand::Serve(args)) => commands::device::serve::run(&args),
         Command::Kernel(KernelCommand::List(args)) => commands::kernel::list(&args),
         Command::Kernel(KernelCommand::Fetch(args)) => commands::kernel::fetch(&args),
         Command::Kernel(KernelCommand::Add(args)) => commands::kernel::add(&args),

@@ -141,3 +141,18 @@ fn drawn_figures_differ_by_seed_and_only_by_it() {
     assert_eq!(time(1), time(1));
     assert_ne!(time(1), time(2));
 }
+
+#[test]
+fn a_study_stands_for_its_hardware_where_that_is_one_device() {
+    let catalogue = Catalogue::shipped().unwrap();
+    for (study, device) in [
+        ("dokos2008", "dokos"),
+        ("wohlgemuth2009", "disk-2009"),
+        ("mushran2011", "lun-2011"),
+    ] {
+        assert_eq!(catalogue.device(study).unwrap().name, device);
+        assert!(catalogue.model(study, Variation::Nominal).is_ok());
+    }
+    let error = catalogue.device("piszcz2010").unwrap_err().to_string();
+    assert!(error.contains("piszcz-raid0 and piszcz-raid5"), "{error}");
+}

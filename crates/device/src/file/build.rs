@@ -30,6 +30,42 @@ where
     builder.device(device)
 }
 
+/// Where bytes lie on a disk whose rates are multiplied by a factor.
+pub(crate) fn geometry(parts: &Disk, rates: f64, phase: f64) -> Geometry {
+    let (outer, inner) = (parts.outer * rates, parts.inner * rates);
+    match parts.cylinders.filter(|_| !parts.zones.is_empty()) {
+        Some(cylinders) => Geometry::zoned(
+            parts.capacity,
+            parts.rpm,
+            &parts.zones,
+            cylinders,
+            outer,
+            phase,
+        ),
+        None => Geometry::linear(parts.capacity, parts.rpm, outer, inner, phase),
+    }
+}
+
+/// How long the head of a disk moves, with all times multiplied by a factor.
+pub(crate) fn seek(parts: &Disk, geometry: &Geometry, factor: f64) -> SeekCurve {
+    // A track takes its turn and a fifth of one for skews.
+    let derived = geometry.sweep() / (1.2 * f64::from(parts.surfaces) * geometry.turn());
+    let cylinders = parts.cylinders.map_or(derived, |count| count as f64);
+    let ns = |ms: f64| ms * MS * factor;
+    let curve = match &parts.seek {
+        Seek::Points {
+            track,
+            average,
+            full,
+        } => SeekCurve::three_points(ns(*track), ns(*average), ns(*full), cylinders),
+        Seek::Table(rows) => {
+            let rows: Vec<(f64, f64)> = rows.iter().map(|row| (row.0, ns(row.1))).collect();
+            SeekCurve::measured(&rows, cylinders)
+        }
+    };
+    curve.with_write_settle(ns(parts.write_settle))
+}
+
 impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
     fn device(&mut self, device: &'a Device) -> Box<dyn Model> {
         let mut model: Box<dyn Model> = match &device.kind {
@@ -60,36 +96,11 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         let command = self
             .draw
             .command_ms(parts.command, device.origin("command_ms"));
-        let (outer, inner) = (parts.outer * rates, parts.inner * rates);
-        let geometry = match parts.cylinders.filter(|_| !parts.zones.is_empty()) {
-            Some(cylinders) => Geometry::zoned(
-                parts.capacity,
-                parts.rpm,
-                &parts.zones,
-                cylinders,
-                outer,
-                phase,
-            ),
-            None => Geometry::linear(parts.capacity, parts.rpm, outer, inner, phase),
-        };
-        // A track takes its turn and a fifth of one for skews.
-        let derived = geometry.sweep() / (1.2 * f64::from(parts.surfaces) * geometry.turn());
-        let cylinders = parts.cylinders.map_or(derived, |count| count as f64);
-        let ns = |ms: f64| ms * MS * seeks;
-        let seek = match &parts.seek {
-            Seek::Points {
-                track,
-                average,
-                full,
-            } => SeekCurve::three_points(ns(*track), ns(*average), ns(*full), cylinders),
-            Seek::Table(rows) => {
-                let rows: Vec<(f64, f64)> = rows.iter().map(|row| (row.0, ns(row.1))).collect();
-                SeekCurve::measured(&rows, cylinders)
-            }
-        };
+        let geometry = geometry(parts, rates, phase);
+        let seek = seek(parts, &geometry, seeks);
         disk::Disk::new(disk::Parameters {
             geometry,
-            seek: seek.with_write_settle(ns(parts.write_settle)),
+            seek,
             command: (command * MS) as Nanoseconds,
             interface: parts.interface,
             look_ahead: parts.look_ahead,

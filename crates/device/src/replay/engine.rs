@@ -81,6 +81,8 @@ pub struct Replayed {
     pub responses: Responses,
     /// How submissions were bound; all 0 in modes other than dependent.
     pub bound: Bound,
+    /// Time in which no request was in flight: the host decided, ns.
+    pub idle: Nanoseconds,
     /// What each part of the device did.
     pub usage: Vec<Usage>,
 }
@@ -106,10 +108,13 @@ pub fn replay(
     record: &[Recorded],
     options: Options,
 ) -> Result<Replayed, Error> {
-    replay_each(model, record, options, &mut |_, _| {})
+    replay_each(model, record, options, &mut |_, _, _| {})
 }
 
-/// Replays a record and passes on each request's number in it and its response time, as they are done.
+/// Called with a request's number in the record, and when it was submitted and done.
+pub type Each<'a> = dyn FnMut(usize, Nanoseconds, Nanoseconds) + 'a;
+
+/// Replays a record and passes on each request as it is done.
 ///
 /// # Errors
 /// A request does not fit, or the record is not in order.
@@ -117,7 +122,7 @@ pub fn replay_each(
     model: &mut dyn Model,
     record: &[Recorded],
     options: Options,
-    each: &mut dyn FnMut(usize, Nanoseconds),
+    each: &mut Each<'_>,
 ) -> Result<Replayed, Error> {
     let unordered = record
         .windows(2)
@@ -167,7 +172,11 @@ fn scale_think_times(after: &mut [After], factor: f64) {
     }
 }
 
-fn placed(record: &[Recorded], capacity: u64, place: Place) -> Result<Vec<Request>, Error> {
+pub(super) fn placed(
+    record: &[Recorded],
+    capacity: u64,
+    place: Place,
+) -> Result<Vec<Request>, Error> {
     let end_of = |r: &Recorded| r.offset.saturating_add(r.len);
     let size = record.iter().map(end_of).max().unwrap_or(0).max(1);
     let place_one = |(index, r): (usize, &Recorded)| {
@@ -256,18 +265,15 @@ struct Run<'a> {
     now: Nanoseconds,
     end: Nanoseconds,
     finished: u64,
+    idle: Nanoseconds,
     bytes: u64,
     responses: Responses,
     buffer: Vec<Completion>,
-    each: &'a mut dyn FnMut(usize, Nanoseconds),
+    each: &'a mut Each<'a>,
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        model: &'a mut dyn Model,
-        requests: Vec<Request>,
-        each: &'a mut dyn FnMut(usize, Nanoseconds),
-    ) -> Run<'a> {
+    fn new(model: &'a mut dyn Model, requests: Vec<Request>, each: &'a mut Each<'a>) -> Run<'a> {
         Run {
             model,
             submitted: vec![0; requests.len()],
@@ -278,6 +284,7 @@ impl<'a> Run<'a> {
             now: 0,
             end: 0,
             finished: 0,
+            idle: 0,
             bytes: 0,
             responses: Responses::default(),
             buffer: Vec::new(),
@@ -293,6 +300,9 @@ impl<'a> Run<'a> {
 
     /// Moves on to `at` and returns what was done.
     fn advance(&mut self, at: Nanoseconds) -> Vec<Completion> {
+        if self.in_flight == 0 && self.finished > 0 {
+            self.idle += at.saturating_sub(self.now);
+        }
         self.now = self.now.max(at);
         let mut done = std::mem::take(&mut self.buffer);
         self.model.advance(self.now, &mut done);
@@ -305,7 +315,7 @@ impl<'a> Run<'a> {
             self.end = self.end.max(completion.at);
             let response = completion.at.saturating_sub(self.submitted[index]);
             self.responses.add(response);
-            (self.each)(index, response);
+            (self.each)(index, self.submitted[index], completion.at);
         }
         while self.is_done.get(self.frontier) == Some(&true) {
             self.frontier += 1;
@@ -406,6 +416,7 @@ impl<'a> Run<'a> {
             elapsed: self.end.saturating_sub(start),
             responses: self.responses,
             bound,
+            idle: self.idle,
             usage,
         }
     }

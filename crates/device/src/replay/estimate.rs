@@ -30,14 +30,19 @@ impl Structural {
 
     /// Of a record: sequential if nine of ten requests begin where one of the four before them ended.
     pub fn of(record: &[Recorded]) -> Structural {
-        let follows = |at: &usize| {
-            let before = &record[at.saturating_sub(4)..*at];
-            before
-                .iter()
-                .any(|r| r.offset.saturating_add(r.len) == record[*at].offset)
-        };
-        let sequential = (1..record.len()).filter(follows).count();
-        if sequential * 10 >= record.len() * 9 && record.len() > 1 {
+        Structural::of_ranges(record.iter().map(|r| (r.offset, r.len)))
+    }
+
+    /// Of requests by offset and length.
+    pub(super) fn of_ranges(ranges: impl Iterator<Item = (u64, u64)>) -> Structural {
+        let (mut count, mut sequential) = (0_usize, 0_usize);
+        let mut ends = [None; 4];
+        for (offset, len) in ranges {
+            sequential += usize::from(ends.contains(&Some(offset)));
+            ends[count % ends.len()] = Some(offset.saturating_add(len));
+            count += 1;
+        }
+        if sequential * 10 >= count.saturating_sub(1) * 9 && count > 1 {
             Structural::Sequential
         } else {
             Structural::Scattered
@@ -57,8 +62,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// From the results of runs with drawn figures, none of which is 0 or less.
-    fn of(mut runs: Vec<f64>, structural: Structural) -> Estimate {
+    /// From the results of runs with drawn figures, seconds, none of which is 0 or less.
+    pub fn of(mut runs: Vec<f64>, structural: Structural) -> Estimate {
         runs.sort_by(f64::total_cmp);
         let middle = runs.len() / 2;
         let median = match runs.len() {
@@ -69,7 +74,12 @@ impl Estimate {
         let logs: Vec<f64> = runs.iter().map(|run| run.max(1e-9).ln()).collect();
         let n = logs.len().max(2) as f64;
         let mean = logs.iter().sum::<f64>() / n;
-        let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        // One run has no spread that could be known.
+        let variance = if logs.len() < 2 {
+            0.0
+        } else {
+            logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0)
+        };
         let spread = (DEVIATE * (variance + structural.sigma().powi(2)).sqrt()).exp();
         Estimate {
             median,
@@ -77,6 +87,11 @@ impl Estimate {
             high: median * spread,
         }
     }
+}
+
+/// The seed of a run of an estimate, so that all of its runs differ and each can be repeated.
+pub const fn seed_of_run(seed: u64, run: u64) -> u64 {
+    seed.wrapping_mul(0x1_0000).wrapping_add(run)
 }
 
 /// What stops an estimate.
@@ -104,7 +119,7 @@ pub fn estimate(
 ) -> Result<Estimate, Failure> {
     let mut times = Vec::with_capacity(runs as usize);
     for run in 0..u64::from(runs) {
-        let variation = Variation::Drawn(seed.wrapping_mul(0x1_0000).wrapping_add(run));
+        let variation = Variation::Drawn(seed_of_run(seed, run));
         let mut model = catalogue.model(device, variation)?;
         times.push(replay(&mut *model, record, options)?.elapsed as f64 / 1e9);
     }
@@ -123,6 +138,7 @@ mod tests {
         assert_eq!(estimate.median, 10.0);
         let narrow = Estimate::of(vec![10.0; 16], Structural::Sequential);
         assert!(narrow.high < 11.1);
+        assert_eq!(Estimate::of(vec![10.0], Structural::Sequential), narrow);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::timeline::{Serial, Timeline};
 
 /// A device that serves one request at a time in 5 ms.
 #[derive(Default)]
-struct Fixed {
+pub(super) struct Fixed {
     server: Serial,
     done: Timeline<u64>,
 }

@@ -133,3 +133,44 @@ proptest! {
         prop_assert!(bytes == 0 || reached > 0);
     }
 }
+
+/// A disk that serves in order and does not read ahead, with slower heads and electronics by factors.
+fn in_order(seek: f64, command_ms: f64) -> String {
+    format!(
+        "[device.d]\nkind = \"disk\"\ncapacity = \"2 GB\"\nrpm = 7200\n\
+        seek_ms = {{ track = {}, average = {}, full = {} }}\n\
+        rate = {{ outer = \"60 MB/s\", inner = \"30 MB/s\" }}\nsurfaces = 2\n\
+        command_ms = {command_ms}\nqueue = 1\ncache = {{ look_ahead = \"0k\" }}\n",
+        0.8 * seek,
+        8.5 * seek,
+        17.0 * seek
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    /// A request that comes to its place later is done no earlier; with look-ahead this need not hold, because a head that
+    /// idles longer has read more.
+    #[test]
+    fn slower_parameters_never_make_a_job_in_order_faster(
+        seek in 1.0_f64..3.0, command in 0.3_f64..2.0, load in load(),
+    ) {
+        let elapsed = |text: &str| {
+            let mut catalogue = Catalogue::default();
+            catalogue.add("d.toml", text).unwrap();
+            let mut model = catalogue.model("d", Variation::Nominal).unwrap();
+            let blocks = model.capacity() / 4096 - 1000;
+            let mut now = 0;
+            for (tag, (kind, place, len, gap)) in load.iter().enumerate() {
+                let offset = place * 977 % blocks * 4096;
+                let request = match kind {
+                    0..=5 => Request::read(tag as u64, offset, len * 1024),
+                    _ => Request::write(tag as u64, offset, len * 1024),
+                };
+                now = device::run_alone(&mut *model, now + gap, request);
+            }
+            now
+        };
+        prop_assert!(elapsed(&in_order(1.0, 0.3)) <= elapsed(&in_order(seek, command)));
+    }
+}

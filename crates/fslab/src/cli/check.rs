@@ -72,9 +72,18 @@ pub(crate) struct CheckArgs {
     /// Device or file of an external journal (e2fsck -j)
     #[arg(short = 'j', long, value_name = "DEVICE")]
     pub(crate) journal: Option<PathBuf>,
-    /// Check even if it is mounted read-write; the verdict is then unstable
+    /// Check even if it is mounted read-write; the verdict is then unstable. With --device: let each read take as long as on that
+    /// device
     #[arg(long)]
     pub(crate) live: bool,
+    /// Also estimate how long this check would take on a modelled device of `fslab device list`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["estimate", "brief", "ideal"])]
+    pub(crate) device: Option<String>,
+    #[command(flatten)]
+    pub(crate) devices: super::device::DevicesFile,
+    /// Factor of the processor's times there: 3 for one that is a third as fast
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = super::device::factor, requires = "device")]
+    pub(crate) cpu: f64,
     /// How to read the device
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) io: IoArg,

@@ -93,7 +93,7 @@ pub(crate) enum TraceFormat {
 }
 
 /// A device's numbers: major << 20 | minor.
-fn device(text: &str) -> Result<u32, String> {
+pub(crate) fn device(text: &str) -> Result<u32, String> {
     let numbers = text.split_once(',').and_then(|(major, minor)| {
         let (major, minor) = (
             major.trim().parse::<u32>().ok()?,

@@ -2,6 +2,7 @@
 
 mod address_space;
 mod estimate;
+mod modelled;
 mod target;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
@@ -37,29 +38,56 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         return estimate::run(args);
     }
     let mounted = device::writable(target);
-    if let Some(mount) = mounted.as_ref().filter(|_| !args.live) {
+    if let Some(mount) = mounted
+        .as_ref()
+        .filter(|_| !args.live || args.device.is_some())
+    {
+        let instead = if args.device.is_some() {
+            "unmount it: --device needs a check that is stable"
+        } else {
+            "unmount it, or use --live and treat the verdict as unstable"
+        };
         return Ok(operational(&format!(
-            "{}: is mounted read-write on {}; unmount it, or use --live and treat the verdict as unstable",
+            "{}: is mounted read-write on {}; {instead}",
             out::path(target),
             out::path(&mount.mount_point)
         )));
+    }
+    let as_table = !matches!(args.format, CheckFormat::Text | CheckFormat::Json);
+    if args.device.is_some() && as_table && !args.live {
+        out::say(
+            "fslab: --device: the estimate is printed with --format text or json; choose one of them",
+        );
+        return Ok(exit::FSCK_USAGE);
     }
     let first = target::from_offset(first, offset).map_err(anyhow::Error::msg)?;
     // With --superblock or --type the user states that there is a filesystem.
     let other =
         target::other(target, &*first).filter(|_| args.superblock.is_none() && args.kind.is_none());
-    drop(first);
     if let Some(other) = other.as_ref().filter(|_| args.format != CheckFormat::Json) {
         return Ok(operational(&other.message));
     }
-    let cached = args.io == IoArg::Auto && device::mostly_cached(target);
+    let wanted = match modelled::Wanted::of(args, first.len()) {
+        Ok(wanted) => wanted,
+        Err(refusal) => {
+            out::say(&format!("fslab: {}", out::error_line(&refusal.0)));
+            return Ok(exit::FSCK_USAGE);
+        }
+    };
+    drop(first);
+    // What a modelled device is asked for does not depend on what this machine has cached.
+    let cached = args.io == IoArg::Auto && wanted.is_none() && device::mostly_cached(target);
     let opened = ::blockio::open(target, mode(args.io, cached))?;
     let source = target::from_offset(opened.source, offset).map_err(anyhow::Error::msg)?;
     let options = options(args, cached);
     let checker = checker(args, &*source)?;
-    let terminal = Terminal::stopped_by_signals();
-    let checked = checker.check(&*source, &options, &terminal);
-    drop(terminal);
+    let (checked, estimate) = match &wanted {
+        None => {
+            let terminal = Terminal::stopped_by_signals();
+            (checker.check(&*source, &options, &terminal), None)
+        }
+        Some(wanted) => recorded(wanted, source, &*checker, &options)?,
+    };
     let mut report = match checked {
         Ok(report) => report,
         Err(Failure::Stopped) => {
@@ -91,14 +119,42 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
                 costs: args.costs || args.ideal,
             },
         ),
-        CheckFormat::Json => report::json(&report, judge)?,
+        CheckFormat::Json => match &estimate {
+            None => report::json(&report, judge)?,
+            Some(estimate) => modelled::in_document(&report::json(&report, judge)?, estimate)?,
+        },
         CheckFormat::Csv => report::csv(&report),
         CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
         CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
         CheckFormat::XfsRepair => report::xfs_repair(&report, judge, args.list),
     };
     out::print(&text)?;
+    if let Some(estimate) = estimate.filter(|_| args.format == CheckFormat::Text) {
+        out::print(&format!("\n{}", estimate.text()))?;
+    }
     Ok(report.verdict(judge).exit_code)
+}
+
+/// A check whose reads are recorded, and what it would take on the device; none if there is no report.
+type RecordedCheck = (Result<report::Report, Failure>, Option<::modelled::Report>);
+
+fn recorded(
+    wanted: &modelled::Wanted,
+    source: Box<dyn ::blockio::BlockSource>,
+    checker: &dyn Checker,
+    options: &Options,
+) -> anyhow::Result<RecordedCheck> {
+    let source = wanted.recorded(source)?;
+    let terminal = Terminal::stopped_by_signals();
+    let noted = modelled::Noted::new(&terminal, || source.now());
+    let checked = checker.check(&source, options, &noted);
+    let (passes, end) = (noted.passes(), source.now());
+    drop(terminal);
+    let estimate = match &checked {
+        Ok(_) => Some(wanted.report(&source, passes, end)?),
+        Err(_) => None,
+    };
+    Ok((checked, estimate))
 }
 
 impl ::check::Observer for Terminal {

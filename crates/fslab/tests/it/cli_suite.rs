@@ -137,6 +137,28 @@ suite!(trace_report, ["trace", "report"], printing = |_scratch| {
     with_path("", &traces, "")
 }, missing = ["no-such-thing"] => 2);
 
+suite!(replay, ["replay"], printing = |_scratch| {
+    let traces = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../blktrace/tests/data/sda");
+    with_path("", &traces, "--device constellation-es --place scale --incomplete --runs 2")
+}, missing = ["no-such-thing", "--device", "7k500"] => 2);
+
+suite!(device_list, ["device", "list"], printing = |_scratch| {
+    words("")
+}, missing = ["--devices-file", "no-such-thing"] => 2);
+
+suite!(device_show, ["device", "show"], printing = |_scratch| {
+    words("lun-2011")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(device_bench, ["device", "bench"], printing = |_scratch| {
+    words("7k500")
+}, missing = ["no-such-thing"] => 2);
+
+suite!(device_check, ["device", "check"], printing = |scratch| {
+    std::fs::write(scratch.join("my.toml"), "").unwrap();
+    words("my.toml")
+}, missing = ["no-such-thing"] => 2);
+
 suite!(forge_ext4, ["forge", "ext4"], printing = |_scratch| {
     words("image --size 60M --files 100")
 }, missing = ["no-such-thing/image", "--size", "60M"] => 1);

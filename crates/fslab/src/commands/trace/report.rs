@@ -81,7 +81,7 @@ fn failed(error: blktrace::Error) -> anyhow::Error {
 }
 
 /// The bases of all paths.
-fn bases(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn bases(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut bases = Vec::new();
     for path in paths {
         if !path.exists()

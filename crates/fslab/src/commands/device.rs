@@ -1,0 +1,135 @@
+//! `fslab device`.
+
+pub(crate) mod serve;
+
+use std::fmt::Write as _;
+
+use modelled::{Estimator, bench, catalogue, check_file};
+use serde_json::json;
+
+use crate::cli::DocumentFormat;
+use crate::cli::device::{DeviceCheckArgs, DeviceListArgs, DeviceShowArgs};
+use crate::{exit, out};
+
+pub(crate) fn list(args: &DeviceListArgs) -> anyhow::Result<u8> {
+    let catalogue = catalogue(args.devices.devices_file.as_deref())?;
+    let text = match args.format {
+        DocumentFormat::Text => {
+            let width = catalogue.devices().map(|d| d.name.len()).max().unwrap_or(0);
+            let line = |device: &device::Device| {
+                let mut text = format!(
+                    "{:<width$}  {:<5}  {}",
+                    device.name,
+                    device.kind_name(),
+                    device.stands_for
+                );
+                if !device.studies.is_empty() {
+                    let _ = write!(text, " ({})", words::list(&device.studies));
+                }
+                text.trim_end().to_owned() + "\n"
+            };
+            catalogue.devices().map(line).collect()
+        }
+        DocumentFormat::Json => {
+            let one = |device: &device::Device| {
+                json!({
+                    "name": device.name, "kind": device.kind_name(),
+                    "stands_for": device.stands_for, "studies": device.studies,
+                })
+            };
+            let all: Vec<_> = catalogue.devices().map(one).collect();
+            serde_json::to_string_pretty(&json!({ "devices": all }))?
+        }
+    };
+    out::print(&text)?;
+    Ok(exit::OK)
+}
+
+pub(crate) fn show(args: &DeviceShowArgs) -> anyhow::Result<u8> {
+    let catalogue = catalogue(args.devices.devices_file.as_deref())?;
+    let device = catalogue
+        .device(&args.name)
+        .map_err(modelled::Error::from)?;
+    let rows = device.described();
+    let text = match args.format {
+        DocumentFormat::Text => {
+            let mut text = format!(
+                "{} ({}): {}\n",
+                device.name,
+                device.kind_name(),
+                device.stands_for
+            );
+            for row in &rows {
+                let source = match row.of.as_str() {
+                    "" => row.origin.to_string(),
+                    of => format!("{}: {of}", row.origin),
+                };
+                let lead = format!("  {:<12} ", row.key);
+                text += &words::wrap(&lead, 15, &format!("{} [{source}]", row.value), 100);
+            }
+            text
+        }
+        DocumentFormat::Json => {
+            let one = |row: &device::Described| {
+                json!({
+                    "key": row.key, "value": row.value,
+                    "origin": row.origin.to_string(), "of": row.of,
+                })
+            };
+            serde_json::to_string_pretty(&json!({
+                "name": device.name, "kind": device.kind_name(),
+                "stands_for": device.stands_for, "studies": device.studies,
+                "figures": rows.iter().map(one).collect::<Vec<_>>(),
+            }))?
+        }
+    };
+    out::print(&text)?;
+    Ok(exit::OK)
+}
+
+/// Ends with [`exit::INVALID`] when the studies' numbers miss their targets.
+pub(crate) fn check(args: &DeviceCheckArgs) -> anyhow::Result<u8> {
+    let Some(file) = &args.file else {
+        return studies(args);
+    };
+    let names = check_file(file)?;
+    out::print(&match args.format {
+        DocumentFormat::Text => format!(
+            "{}: {}: {}\n",
+            out::path(file),
+            words::plural(names.len() as u64, "device"),
+            words::list(&names)
+        ),
+        DocumentFormat::Json => serde_json::to_string_pretty(&json!({ "devices": names }))?,
+    })?;
+    Ok(exit::OK)
+}
+
+fn studies(args: &DeviceCheckArgs) -> anyhow::Result<u8> {
+    let estimator = Estimator {
+        runs: args.runs,
+        ..Estimator::default()
+    };
+    let table = modelled::studies::table(estimator, &|_| true)?;
+    out::print(&match args.format {
+        DocumentFormat::Text => table.text(),
+        DocumentFormat::Json => serde_json::to_string_pretty(&table)?,
+    })?;
+    Ok(if table.is_met() {
+        exit::OK
+    } else {
+        exit::INVALID
+    })
+}
+
+pub(crate) fn bench(args: &DeviceShowArgs) -> anyhow::Result<u8> {
+    let catalogue = catalogue(args.devices.devices_file.as_deref())?;
+    let checks = bench::checks(&catalogue, &args.name)?;
+    out::print(&match args.format {
+        DocumentFormat::Text => bench::text(&args.name, &checks),
+        DocumentFormat::Json => serde_json::to_string_pretty(&json!({
+            "device": args.name, "timing": "modelled", "checks": checks,
+        }))?,
+    })?;
+    Ok(exit::OK)
+}

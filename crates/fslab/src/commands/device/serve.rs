@@ -1,0 +1,179 @@
+//! `fslab device serve`: a modelled device in real time, until a signal ends it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use device::Variation;
+use lab::Interrupt;
+use modelled::live::{Live, Served, Store, fuse, nbd};
+use modelled::{Error, catalogue};
+
+use crate::cli::device::DeviceServeArgs;
+use crate::{exit, out};
+
+/// Between two looks at whether a signal came.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Ends with [`exit::INVALID`] when so many answers were late that measured times do not stand for the device.
+pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
+    let catalogue = catalogue(args.devices.devices_file.as_deref())?;
+    let model = catalogue
+        .model(&args.name, Variation::Nominal)
+        .map_err(Error::from)?;
+    let capacity = model.capacity() / 4096 * 4096;
+    let size = args.size.map_or(capacity, study::Bytes::get);
+    if size == 0 || size > capacity || size % 4096 != 0 {
+        return Err(usage(format!(
+            "--size {}: not a multiple of 4 KiB up to the device's {}",
+            words::bytes(size),
+            words::bytes(capacity)
+        )));
+    }
+    let store = match &args.store {
+        None => Store::memory(size),
+        Some(path) => Store::file(file(path, size)?, size),
+    };
+    let live = Arc::new(Live::new(model, store));
+    let interrupt = Interrupt::on_signals()?;
+    let served = std::thread::scope(|scope| {
+        scope.spawn(|| live.run());
+        let result = match (&args.socket, &args.fuse) {
+            (Some(socket), _) => on_socket(&live, socket, &interrupt),
+            (None, Some(folder)) => on_fuse(scope, &live, folder, &interrupt),
+            (None, None) => Ok(()),
+        };
+        live.stop();
+        result.map(|()| live.served())
+    })?;
+    out::print(&text(&args.name, &served))?;
+    Ok(if served.is_sound() {
+        exit::OK
+    } else {
+        exit::INVALID
+    })
+}
+
+fn usage(text: String) -> anyhow::Error {
+    lab::Error::Preflight(text).into()
+}
+
+/// A store's file of that size.
+fn file(path: &Path, size: u64) -> anyhow::Result<File> {
+    let wrong = |why: String| {
+        usage(format!(
+            "{}: {why}; choose another --store",
+            out::path(path)
+        ))
+    };
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|error| wrong(error.to_string()))?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(wrong("not a regular file".into()));
+    }
+    match metadata.len() {
+        0 => file
+            .set_len(size)
+            .map_err(|error| wrong(error.to_string()))?,
+        len if len == size => {}
+        len => {
+            let (has, needs) = (words::bytes(len), words::bytes(size));
+            return Err(wrong(format!("has {has}, and the device {needs}")));
+        }
+    }
+    Ok(file)
+}
+
+fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
+    let wrong = |error: io::Error| {
+        usage(format!(
+            "{}: {error}; choose another --socket",
+            out::path(path)
+        ))
+    };
+    let listener = UnixListener::bind(path).map_err(wrong)?;
+    listener.set_nonblocking(true)?;
+    out::say(&format!("fslab: serving on {}", out::path(path)));
+    let mut connections: Vec<UnixStream> = Vec::new();
+    let result = std::thread::scope(|scope| -> anyhow::Result<()> {
+        while !interrupt.is_raised() {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false)?;
+                    connections.push(stream.try_clone()?);
+                    scope.spawn(move || {
+                        if let Err(error) = nbd::serve(live, stream) {
+                            out::say(&format!("fslab: a connection ended: {error}"));
+                        }
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(TICK),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // Connections that are open would keep their threads.
+        for connection in &connections {
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+        Ok(())
+    });
+    let _ = std::fs::remove_file(path);
+    result
+}
+
+fn on_fuse<'scope, 'env>(
+    scope: &'scope std::thread::Scope<'scope, 'env>,
+    live: &'env Arc<Live>,
+    folder: &'env Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let mounted = fuse::Mounted::new(folder).map_err(|error| {
+        usage(format!(
+            "{}: {error}; --fuse needs root, an empty folder and /dev/fuse",
+            out::path(folder)
+        ))
+    })?;
+    let mounted = Arc::new(mounted);
+    let theirs = Arc::clone(&mounted);
+    let server = scope.spawn(move || theirs.serve(live));
+    out::say(&format!(
+        "fslab: serving {}/{}",
+        out::path(folder),
+        fuse::NAME
+    ));
+    while !interrupt.is_raised() && !server.is_finished() {
+        std::thread::sleep(TICK);
+    }
+    mounted.unmount();
+    match server.join() {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(anyhow::anyhow!(
+            "the server of the file ended early; please report it"
+        )),
+    }
+}
+
+fn text(name: &str, served: &Served) -> String {
+    let count = served.requests.max(1) as f64;
+    format!(
+        "{name}: {}, modelled {} each; answers left {} late on average, {:.2} % more than 50 us late{}\n",
+        words::plural(served.requests, "request"),
+        words::short_time(served.modelled as f64 / count / 1e9),
+        words::short_time(served.lateness as f64 / count / 1e9),
+        100.0 * served.late as f64 / count,
+        if served.is_sound() {
+            ""
+        } else {
+            ": too late to stand for the device"
+        }
+    )
+}

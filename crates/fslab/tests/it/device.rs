@@ -1,0 +1,299 @@
+//! `fslab device`, `fslab replay` and `fslab check --device`: answers first, intervals, one clear line for what is wrong.
+
+use crate::common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use blktrace::record::{Action, Category, Head};
+use common::{Scratch, assert_code, error_line, run_in, stderr, stdout};
+use fixtures::block_trace::Forge;
+use serde_json::Value;
+
+/// A trace of one process that reads `count` blocks of 4 KiB, each after the one before: 1 ms of think time, 2 ms of service.
+fn reader(folder: &Path, name: &str, count: u64) {
+    let mut bytes = Vec::new();
+    let mut sequence = 0;
+    for i in 0..count {
+        let sector = i * 104_729 % 200_000 * 2048;
+        for (action, time) in [
+            (Action::Queue, 3_000_000 * i),
+            (Action::Issue, 3_000_000 * i),
+            (Action::Complete, 3_000_000 * i + 2_000_000),
+        ] {
+            sequence += 1;
+            let head = Head {
+                time: 1 + time,
+                sector,
+                sequence,
+                bytes: 4096,
+                action: action as u32 | Category::Read as u32,
+                pid: 7,
+                device: 8 << 20,
+                ..Head::default()
+            };
+            bytes.extend(head.to_bytes());
+        }
+    }
+    fs::write(folder.join(format!("{name}.blktrace.0")), bytes).unwrap();
+}
+
+fn json(scratch: &Scratch, args: &[&str]) -> Value {
+    let mut all = args.to_vec();
+    all.extend(["--format", "json"]);
+    let output = run_in(scratch.path(), &all);
+    assert_code(&output, 0);
+    serde_json::from_str(&stdout(&output)).unwrap()
+}
+
+fn number(value: &Value, pointer: &str) -> f64 {
+    let found = value.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("{pointer} in {value}"))
+}
+
+#[test]
+fn a_replay_answers_first_and_calls_its_numbers_modelled() {
+    let scratch = Scratch::new();
+    reader(scratch.path(), "sda", 300);
+    let output = run_in(
+        scratch.path(),
+        &["replay", "sda", "--device", "cheetah-15k.5,7k500"],
+    );
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let mut lines = text.lines();
+    for name in ["cheetah-15k.5", "7k500"] {
+        let line = lines.find(|line| line.starts_with("On ")).unwrap();
+        assert!(
+            line.starts_with(&format!("On {name} this takes ")),
+            "{line}"
+        );
+        assert!(
+            line.contains("(5-95 %: ") && line.contains("modelled"),
+            "{line}"
+        );
+    }
+    for head in text.lines().filter(|line| line.contains("requests  ")) {
+        assert!(head.contains("modelled s"), "{head}");
+    }
+    assert!(text.contains("Assumed: 7k500: "), "{text}");
+    assert!(
+        text.contains("This cannot tell what else the host would do"),
+        "{text}"
+    );
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn think_time_and_service_make_the_time_and_modes_differ_as_they_should() {
+    let scratch = Scratch::new();
+    reader(scratch.path(), "sda", 200);
+    let nominal = |more: &[&str]| {
+        let mut args = vec!["replay", "sda", "--device", "cheetah-15k.5"];
+        args.extend(more);
+        let report = json(&scratch, &args);
+        assert_eq!(report["timing"], "modelled");
+        let row = "/devices/0/rows/0";
+        assert_eq!(number(&report, &format!("{row}/requests")), 200.0);
+        let recorded = number(&report, &format!("{row}/recorded_s"));
+        assert!((recorded - 0.599).abs() < 1e-6);
+        let service = number(&report, &format!("{row}/modelled/mean_ms")) / 1e3;
+        (
+            number(&report, &format!("{row}/modelled/nominal_s")),
+            service,
+        )
+    };
+    let (dependent, service) = nominal(&[]);
+    // n * (service + 1 ms), less the last think time.
+    assert!((dependent - (200.0 * (service + 1e-3) - 1e-3)).abs() < 1e-6);
+    let (saturate, service) = nominal(&["--mode", "saturate", "--depth", "1"]);
+    assert!((saturate - 200.0 * service).abs() < 1e-6);
+    let (three, _) = nominal(&["--cpu", "3"]);
+    assert!(
+        (three - dependent - 0.002 * 199.0).abs() < 0.02,
+        "{three} {dependent}"
+    );
+    let (open, _) = nominal(&["--mode", "open"]);
+    // Every 3 ms, and the disk needs more than 5: the queue is sorted.
+    assert!(open < dependent);
+    let (queue, _) = nominal(&["--from", "queue"]);
+    assert!((queue - dependent).abs() < 1e-9);
+}
+
+#[test]
+fn what_is_not_whole_is_refused_or_marked() {
+    let scratch = Scratch::new();
+    reader(scratch.path(), "sda", 50);
+    let path = scratch.join("sda.blktrace.0");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.drain(48 * 30..48 * 33);
+    fs::write(&path, bytes).unwrap();
+    let replay = ["replay", "sda", "--device", "7k500"];
+    let output = run_in(scratch.path(), &replay);
+    assert_code(&output, 7);
+    assert!(error_line(&output).contains("3 events of its sequence are missing"));
+    assert!(output.stdout.is_empty());
+    let output = run_in(scratch.path(), &[&replay[..], &["--incomplete"]].concat());
+    assert_code(&output, 7);
+    assert!(stdout(&output).starts_with("Not whole: 3 events"));
+}
+
+#[test]
+fn a_smaller_device_needs_a_place() {
+    let scratch = Scratch::new();
+    reader(scratch.path(), "sda", 50);
+    let small = "[device.small]\nkind = \"disk\"\ncapacity = \"10 GB\"\nrpm = 7200\n\
+        seek_ms = { track = 0.8, average = 8.5, full = 17.0 }\n\
+        rate = { outer = \"60 MB/s\", inner = \"30 MB/s\" }\nsurfaces = 2\n";
+    fs::write(scratch.join("my.toml"), small).unwrap();
+    let args = |more: &[&'static str]| {
+        let mut args = vec![
+            "replay",
+            "sda",
+            "--device",
+            "small",
+            "--devices-file",
+            "my.toml",
+        ];
+        args.extend(more);
+        run_in(scratch.path(), &args)
+    };
+    let output = args(&[]);
+    assert_code(&output, 2);
+    assert!(error_line(&output).contains("place requests by scale or wrap"));
+    for place in ["scale", "wrap"] {
+        assert_code(&args(&["--place", place]), 0);
+    }
+}
+
+#[test]
+fn a_trace_of_several_devices_is_replayed_by_device() {
+    let scratch = Scratch::new();
+    Forge::plain(1, 300).write(scratch.path(), "sda").unwrap();
+    let sdb = Forge {
+        devices: vec![(8 << 20) | 16],
+        ..Forge::plain(3, 100)
+    };
+    sdb.write(scratch.path(), "sdb").unwrap();
+    let output = run_in(
+        scratch.path(),
+        &["replay", ".", "--device", "constellation-es"],
+    );
+    assert_code(&output, 2);
+    assert!(
+        error_line(&output).contains("8,0 and 8,16"),
+        "{}",
+        stderr(&output)
+    );
+    let one = [
+        "replay",
+        ".",
+        "--device",
+        "constellation-es",
+        "--place",
+        "scale",
+        "--traced",
+        "8,16",
+    ];
+    let report = json(&scratch, &one);
+    assert!(number(&report, "/devices/0/rows/0/requests") > 50.0);
+}
+
+#[test]
+fn devices_are_listed_shown_checked_and_tried() {
+    let scratch = Scratch::new();
+    let listed = run_in(scratch.path(), &["device", "list"]);
+    assert_code(&listed, 0);
+    insta::assert_snapshot!("device_list", stdout(&listed));
+    let shown = run_in(scratch.path(), &["device", "show", "lun-2011"]);
+    insta::assert_snapshot!("device_show", stdout(&shown));
+    let tried = run_in(scratch.path(), &["device", "bench", "cheetah-15k.5"]);
+    insta::assert_snapshot!("device_bench", stdout(&tried));
+    let striped = json(&scratch, &["device", "show", "7k500x4"]);
+    assert_eq!(striped["kind"], "array");
+    let bench = json(&scratch, &["device", "bench", "7k500"]);
+    assert_eq!(bench["timing"], "modelled");
+    fs::write(scratch.join("bad.toml"), "[device.a]\nkind = \"disc\"\n").unwrap();
+    let output = run_in(scratch.path(), &["device", "check", "bad.toml"]);
+    assert_code(&output, 2);
+    assert!(
+        error_line(&output).contains("bad.toml:"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+fn filesystem(scratch: &Scratch) {
+    let made = Command::new("mke2fs")
+        .current_dir(scratch.path())
+        .args(["-q", "-F", "-t", "ext4", "disk.img", "64m"])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+}
+
+#[test]
+fn a_check_says_what_it_would_take_there() {
+    let scratch = Scratch::new();
+    filesystem(&scratch);
+    let output = run_in(scratch.path(), &["check", "disk.img", "--device", "7k500"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.contains("verdict (e2fsck-1.47.4): clean"), "{text}");
+    assert!(text.contains("\nOn 7k500 this takes "), "{text}");
+    assert!(text.contains("  pass 1"), "{text}");
+    let document = json(&scratch, &["check", "disk.img", "--device", "7k500"]);
+    let rows = document["modelled"]["devices"][0]["rows"]
+        .as_array()
+        .unwrap();
+    let requests = |row: &Value| row["requests"].as_u64().unwrap();
+    let sum: u64 = rows[1..].iter().map(requests).sum();
+    assert_eq!(sum, requests(&rows[0]));
+    let seconds: f64 = rows[1..]
+        .iter()
+        .map(|row| number(row, "/modelled/nominal_s"))
+        .sum();
+    assert!((seconds - number(&rows[0], "/modelled/nominal_s")).abs() < 1e-6);
+    assert!(document.get("verdict").is_some());
+}
+
+#[test]
+fn a_live_check_waits_and_finds_the_same() {
+    let scratch = Scratch::new();
+    filesystem(&scratch);
+    let args = ["check", "disk.img", "--device", "7k500", "--live"];
+    let document = json(&scratch, &args);
+    assert_eq!(document["verdict"]["exit_code"], 0);
+    // It took at least what the device takes, and the replay of its own record agrees.
+    let row = &document["modelled"]["devices"][0]["rows"][0];
+    let (live, nominal) = (
+        number(row, "/recorded_s"),
+        number(row, "/modelled/nominal_s"),
+    );
+    assert!(live > 0.5 * nominal, "{live} {nominal}");
+    assert!(number(row, "/requests") > 3.0);
+}
+
+#[test]
+fn a_device_of_a_check_must_exist_and_be_large_enough() {
+    let scratch = Scratch::new();
+    filesystem(&scratch);
+    let output = run_in(scratch.path(), &["check", "disk.img", "--device", "7k50"]);
+    assert_code(&output, 16);
+    assert!(error_line(&output).contains("did you mean 7k500?"));
+    let sparse = fs::OpenOptions::new()
+        .write(true)
+        .open(scratch.join("disk.img"))
+        .unwrap();
+    sparse.set_len(600_000_000_000).unwrap();
+    let output = run_in(scratch.path(), &["check", "disk.img", "--device", "7k500"]);
+    assert_code(&output, 16);
+    assert!(error_line(&output).contains("choose a larger device"));
+    let args = [
+        "check", "disk.img", "--device", "7k500x2", "--format", "csv",
+    ];
+    let output = run_in(scratch.path(), &args);
+    assert_code(&output, 16);
+    assert!(error_line(&output).contains("--format text or json"));
+}

@@ -1,0 +1,120 @@
+//! What can go wrong, in one line each.
+
+use std::path::{Path, PathBuf};
+
+/// Largest device file that is read.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// Why there is no estimate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A device, or a device file.
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    /// A device file that cannot be read.
+    #[error("{path}: {why}; name a file of devices, as docs/devices.md describes")]
+    File {
+        /// Its path.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// The record does not fit the device.
+    #[error("{device}: {source}")]
+    Replay {
+        /// The device.
+        device: String,
+        /// What does not fit.
+        source: device::replay::Error,
+    },
+    /// A trace that cannot be read.
+    #[error(transparent)]
+    Trace(#[from] blktrace::Error),
+    /// A trace that has no request to replay.
+    #[error("{0}")]
+    NoRequests(String),
+    /// A trace of several devices.
+    #[error("the trace has requests of {devices}; replay one of them with --traced M,N")]
+    SeveralDevices {
+        /// Their numbers.
+        devices: String,
+    },
+    /// A trace that lost events.
+    #[error("{name}: the trace is not whole: {why}; --incomplete replays it all the same")]
+    Incomplete {
+        /// The trace.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// A record of requests that cannot be kept or read back.
+    #[error("the record of requests: {0}")]
+    Record(String),
+}
+
+impl Error {
+    /// Whether the command line or a file that it names is wrong.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Error::Device(_)
+            | Error::File { .. }
+            | Error::Replay { .. }
+            | Error::NoRequests(_)
+            | Error::SeveralDevices { .. } => true,
+            Error::Trace(error) => matches!(
+                error,
+                blktrace::Error::Missing { .. } | blktrace::Error::NoTraces { .. }
+            ),
+            Error::Incomplete { .. } | Error::Record(_) => false,
+        }
+    }
+
+    /// Whether the input is there, and not good enough to model from.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self, Error::Incomplete { .. })
+    }
+}
+
+/// The shipped devices, and those of a user's file.
+///
+/// # Errors
+/// The file cannot be read, or is no device file.
+pub fn catalogue(file: Option<&Path>) -> Result<device::Catalogue, Error> {
+    let mut catalogue = device::Catalogue::shipped()?;
+    if let Some(path) = file {
+        let (name, text) = read(path)?;
+        catalogue.add(&name, &text)?;
+    }
+    Ok(catalogue)
+}
+
+/// The name and text of a device file.
+fn read(path: &Path) -> Result<(String, String), Error> {
+    let wrong = |why: String| Error::File {
+        path: path.display().to_string(),
+        why,
+    };
+    let metadata = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?;
+    if !metadata.is_file() {
+        return Err(wrong("not a regular file".into()));
+    }
+    if metadata.len() > LARGEST_FILE {
+        return Err(wrong(format!(
+            "has {}, and a device file at most {}",
+            words::bytes(metadata.len()),
+            words::bytes(LARGEST_FILE)
+        )));
+    }
+    let text = std::fs::read_to_string(PathBuf::from(path)).map_err(|e| wrong(e.to_string()))?;
+    Ok((path.display().to_string(), text))
+}
+
+/// Reads a device file by itself, on top of the shipped devices, and returns the names in it.
+///
+/// # Errors
+/// It is no device file.
+pub fn check_file(path: &Path) -> Result<Vec<String>, Error> {
+    let (name, text) = read(path)?;
+    let mut catalogue = device::Catalogue::shipped()?;
+    Ok(catalogue.add(&name, &text)?)
+}

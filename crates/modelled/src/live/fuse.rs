@@ -1,0 +1,304 @@
+//! One file, `disk`, served by the kernel's FUSE protocol: under a loop device it is a block device that needs no driver.
+//!
+//! The protocol is that of `include/uapi/linux/fuse.h` (7.31). What a block device does not need is answered with ENOSYS, and the
+//! kernel does not ask again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::Live;
+
+/// Name of the file.
+pub const NAME: &str = "disk";
+
+const ROOT: u64 = 1;
+const FILE: u64 = 2;
+
+/// Largest write, bytes.
+const LARGEST: usize = 1 << 20;
+/// Bytes of a request besides its data.
+const HEADS: usize = 4096;
+/// Bytes of the head of a request.
+const HEAD: usize = 40;
+
+const MAJOR: u32 = 7;
+const MINOR: u32 = 31;
+
+const ASYNC_READ: u32 = 1;
+const BIG_WRITES: u32 = 1 << 5;
+const ASYNC_DIO: u32 = 1 << 15;
+const MAX_PAGES: u32 = 1 << 22;
+
+const LOOKUP: u32 = 1;
+const FORGET: u32 = 2;
+const GETATTR: u32 = 3;
+const OPEN: u32 = 14;
+const READ: u32 = 15;
+const WRITE: u32 = 16;
+const STATFS: u32 = 17;
+const RELEASE: u32 = 18;
+const FSYNC: u32 = 20;
+const FLUSH: u32 = 25;
+const INIT: u32 = 26;
+const OPENDIR: u32 = 27;
+const READDIR: u32 = 28;
+const RELEASEDIR: u32 = 29;
+const INTERRUPT: u32 = 36;
+const DESTROY: u32 = 38;
+const BATCH_FORGET: u32 = 42;
+
+const ENOENT: i32 = 2;
+const EIO: i32 = 5;
+const EINVAL: i32 = 22;
+const ENOSYS: i32 = 38;
+
+/// A mounted file.
+pub struct Mounted {
+    connection: Arc<File>,
+    folder: std::path::PathBuf,
+}
+
+impl Mounted {
+    /// Mounts at a folder. Needs root.
+    ///
+    /// # Errors
+    /// There is no /dev/fuse, or it may not be mounted there.
+    pub fn new(folder: &Path) -> io::Result<Mounted> {
+        let connection = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open("/dev/fuse")?;
+        let options = format!(
+            "fd={},rootmode=40000,user_id=0,group_id=0,max_read={LARGEST}",
+            connection.as_raw_fd()
+        );
+        let options = std::ffi::CString::new(options).map_err(io::Error::other)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("fslab", folder, "fuse", flags, Some(options.as_c_str()))?;
+        Ok(Mounted {
+            connection: Arc::new(connection),
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Serves requests until it is unmounted.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn serve(&self, live: &Arc<Live>) -> io::Result<()> {
+        let mut buffer = vec![0; LARGEST + HEADS];
+        let mut connection = &*self.connection;
+        loop {
+            match connection.read(&mut buffer) {
+                Ok(len) => {
+                    let request = Request {
+                        bytes: &buffer[..len],
+                        out: &self.connection,
+                    };
+                    request.serve(live)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // ENOENT: the request was taken back. ENODEV: unmounted.
+                Err(error) if error.raw_os_error() == Some(ENOENT) => {}
+                Err(error) if error.raw_os_error() == Some(19) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Unmounts it. What still uses it gets errors when the process ends.
+    pub fn unmount(&self) {
+        // It may be unmounted already.
+        let _ = unmount(&self.folder, UnmountFlags::DETACH);
+    }
+}
+
+/// A request of the kernel.
+struct Request<'a> {
+    bytes: &'a [u8],
+    out: &'a Arc<File>,
+}
+
+/// Answers; the kernel may have given the request up.
+fn answer(out: &File, unique: u64, error: i32, data: &[u8]) {
+    let mut bytes = Vec::with_capacity(16 + data.len());
+    bytes.extend(((16 + data.len()) as u32).to_ne_bytes());
+    bytes.extend((-error).to_ne_bytes());
+    bytes.extend(unique.to_ne_bytes());
+    bytes.extend(data);
+    let mut out = out;
+    let _ = out.write_all(&bytes);
+}
+
+impl Request<'_> {
+    fn u32_at(&self, at: usize) -> u32 {
+        let bytes = self.bytes.get(at..at + 4).and_then(|b| b.try_into().ok());
+        bytes.map_or(0, u32::from_ne_bytes)
+    }
+
+    fn u64_at(&self, at: usize) -> u64 {
+        let bytes = self.bytes.get(at..at + 8).and_then(|b| b.try_into().ok());
+        bytes.map_or(0, u64::from_ne_bytes)
+    }
+
+    fn ok(&self, data: &[u8]) {
+        answer(self.out, self.u64_at(8), 0, data);
+    }
+
+    fn fail(&self, error: i32) {
+        answer(self.out, self.u64_at(8), error, &[]);
+    }
+
+    fn serve(&self, live: &Arc<Live>) -> io::Result<()> {
+        if self.bytes.len() < HEAD {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "FUSE: a request is shorter than its head",
+            ));
+        }
+        let node = self.u64_at(16);
+        match self.u32_at(4) {
+            INIT => self.init(),
+            LOOKUP => self.lookup(live, node),
+            GETATTR => self.attributes(live, node),
+            OPEN | OPENDIR => self.ok(&[0; 16]),
+            READDIR => self.read_folder(),
+            READ => self.read(live),
+            WRITE => self.write(live),
+            FSYNC => self.flush(live),
+            // Closing makes nothing durable.
+            FLUSH | RELEASE | RELEASEDIR | DESTROY => self.ok(&[]),
+            STATFS => self.ok(&[0; 80]),
+            FORGET | BATCH_FORGET | INTERRUPT => {}
+            _ => self.fail(ENOSYS),
+        }
+        Ok(())
+    }
+
+    fn init(&self) {
+        let theirs = self.u32_at(HEAD + 12);
+        let mut out = Vec::with_capacity(64);
+        for value in [
+            MAJOR,
+            MINOR,
+            self.u32_at(HEAD + 8),
+            theirs & (ASYNC_READ | BIG_WRITES | ASYNC_DIO | MAX_PAGES),
+        ] {
+            out.extend(value.to_ne_bytes());
+        }
+        // Requests in the background, and from which number on the kernel calls it congested.
+        out.extend(256_u16.to_ne_bytes());
+        out.extend(192_u16.to_ne_bytes());
+        out.extend((LARGEST as u32).to_ne_bytes());
+        out.extend(1_u32.to_ne_bytes());
+        out.extend(((LARGEST / 4096) as u16).to_ne_bytes());
+        out.resize(64, 0);
+        self.ok(&out);
+    }
+
+    fn lookup(&self, live: &Live, node: u64) {
+        let name = self.bytes.get(HEAD..).unwrap_or_default();
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        if node != ROOT || name != NAME.as_bytes() {
+            self.fail(ENOENT);
+            return;
+        }
+        let mut out = Vec::with_capacity(128);
+        out.extend(FILE.to_ne_bytes());
+        out.extend(0_u64.to_ne_bytes());
+        // Names and attributes are valid for an hour: they do not change.
+        out.extend(3600_u64.to_ne_bytes());
+        out.extend(3600_u64.to_ne_bytes());
+        out.extend([0; 8]);
+        out.extend(attributes(FILE, live.size()));
+        self.ok(&out);
+    }
+
+    fn attributes(&self, live: &Live, node: u64) {
+        let mut out = Vec::with_capacity(104);
+        out.extend(3600_u64.to_ne_bytes());
+        out.extend([0; 8]);
+        out.extend(attributes(node, live.size()));
+        self.ok(&out);
+    }
+
+    fn read_folder(&self) {
+        let mut out = Vec::new();
+        if self.u64_at(HEAD + 8) == 0 {
+            out.extend(FILE.to_ne_bytes());
+            out.extend(1_u64.to_ne_bytes());
+            out.extend((NAME.len() as u32).to_ne_bytes());
+            // DT_REG.
+            out.extend(8_u32.to_ne_bytes());
+            out.extend(NAME.as_bytes());
+            out.resize(out.len().next_multiple_of(8), 0);
+        }
+        self.ok(&out);
+    }
+
+    fn fail_with(&self, error: &io::Error) {
+        self.fail(if error.kind() == io::ErrorKind::InvalidInput {
+            EINVAL
+        } else {
+            EIO
+        });
+    }
+
+    fn read(&self, live: &Live) {
+        let (offset, size) = (self.u64_at(HEAD + 8), self.u32_at(HEAD + 16) as usize);
+        let left = usize::try_from(live.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let len = size.min(left).min(LARGEST);
+        if len == 0 {
+            self.ok(&[]);
+            return;
+        }
+        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
+        let done = move |bytes: Vec<u8>| answer(&out, unique, 0, &bytes);
+        if let Err(error) = live.read(offset, len, done) {
+            self.fail_with(&error);
+        }
+    }
+
+    fn write(&self, live: &Live) {
+        let (offset, size) = (self.u64_at(HEAD + 8), self.u32_at(HEAD + 16));
+        let data = self.bytes.get(HEAD + 40..).unwrap_or_default();
+        let Some(data) = data.get(..size as usize) else {
+            self.fail(EINVAL);
+            return;
+        };
+        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
+        let mut written = Vec::from(size.to_ne_bytes());
+        written.resize(8, 0);
+        let done = move || answer(&out, unique, 0, &written);
+        if let Err(error) = live.write(offset, data, false, done) {
+            self.fail_with(&error);
+        }
+    }
+
+    fn flush(&self, live: &Live) {
+        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
+        live.flush(move || answer(&out, unique, 0, &[]));
+    }
+}
+
+/// `struct fuse_attr`.
+fn attributes(node: u64, size: u64) -> Vec<u8> {
+    let (mode, links, size) = if node == FILE {
+        (0o100_600_u32, 1_u32, size)
+    } else {
+        (0o040_700, 2, 0)
+    };
+    let mut out = Vec::with_capacity(88);
+    for value in [node, size, size.div_ceil(512), 0, 0, 0] {
+        out.extend(value.to_ne_bytes());
+    }
+    for value in [0, 0, 0, mode, links, 0, 0, 0, 4096, 0] {
+        out.extend(value.to_ne_bytes());
+    }
+    out
+}

@@ -1,0 +1,120 @@
+//! Where the bytes of a live device are.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a page in memory.
+const PAGE: u64 = 64 << 10;
+
+/// Bytes of a device, in memory or in a file. What was never written reads as zeros.
+pub struct Store {
+    size: u64,
+    place: Place,
+}
+
+enum Place {
+    Memory(Mutex<HashMap<u64, Box<[u8]>>>),
+    File(File),
+}
+
+impl Store {
+    /// In memory: pages that were written.
+    pub fn memory(size: u64) -> Store {
+        Store {
+            size,
+            place: Place::Memory(Mutex::default()),
+        }
+    }
+
+    /// In a file, which is open for reading and writing and as large as the store.
+    pub fn file(file: File, size: u64) -> Store {
+        Store {
+            size,
+            place: Place::File(file),
+        }
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn within(&self, offset: u64, len: u64) -> io::Result<()> {
+        let fits = offset.checked_add(len).is_some_and(|end| end <= self.size);
+        if fits {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::InvalidInput.into())
+        }
+    }
+
+    pub(super) fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        self.within(offset, len as u64)?;
+        let mut bytes = vec![0; len];
+        match &self.place {
+            Place::File(file) => file.read_exact_at(&mut bytes, offset)?,
+            Place::Memory(pages) => {
+                let pages = lock(pages);
+                for (page, from, to, at) in parts(offset, len as u64) {
+                    if let Some(held) = pages.get(&page) {
+                        bytes[at..at + (to - from)].copy_from_slice(&held[from..to]);
+                    }
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.within(offset, bytes.len() as u64)?;
+        match &self.place {
+            Place::File(file) => file.write_all_at(bytes, offset),
+            Place::Memory(pages) => {
+                let mut pages = lock(pages);
+                for (page, from, to, at) in parts(offset, bytes.len() as u64) {
+                    let held = pages
+                        .entry(page)
+                        .or_insert_with(|| vec![0; PAGE as usize].into_boxed_slice());
+                    held[from..to].copy_from_slice(&bytes[at..at + (to - from)]);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.within(offset, len)?;
+        match &self.place {
+            // A hole would do; a device may also keep what was given up.
+            Place::File(_) => Ok(()),
+            Place::Memory(pages) => {
+                let mut pages = lock(pages);
+                let whole = offset.div_ceil(PAGE)..(offset + len) / PAGE;
+                pages.retain(|page, _| !whole.contains(page));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn lock(pages: &Mutex<HashMap<u64, Box<[u8]>>>) -> MutexGuard<'_, HashMap<u64, Box<[u8]>>> {
+    pages.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The pages of a range: number, from and to in the page, place in the range.
+fn parts(offset: u64, len: u64) -> impl Iterator<Item = (u64, usize, usize, usize)> {
+    let end = offset + len;
+    (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
+        let begin = page * PAGE;
+        let from = offset.max(begin);
+        let to = end.min(begin + PAGE);
+        (
+            page,
+            (from - begin) as usize,
+            (to - begin) as usize,
+            (from - offset) as usize,
+        )
+    })
+}

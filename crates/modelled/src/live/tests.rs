@@ -1,0 +1,197 @@
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use device::{Catalogue, Variation};
+
+use super::*;
+
+const SIZE: u64 = 64 << 20;
+
+fn live() -> Arc<Live> {
+    let catalogue = Catalogue::shipped().unwrap();
+    let model = catalogue.model("nvme-2018", Variation::Nominal).unwrap();
+    Arc::new(Live::new(model, Store::memory(SIZE)))
+}
+
+/// Runs the answering thread while `work` runs.
+fn while_running<T>(live: &Arc<Live>, work: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        scope.spawn(|| live.run());
+        let result = work();
+        live.stop();
+        result
+    })
+}
+
+#[test]
+fn what_was_written_is_read_and_what_was_given_up_is_zero() {
+    for store in [
+        Store::memory(SIZE),
+        Store::file(
+            {
+                let file = tempfile::tempfile().unwrap();
+                file.set_len(SIZE).unwrap();
+                file
+            },
+            SIZE,
+        ),
+    ] {
+        let bytes: Vec<u8> = (0..200_000_u32).map(|i| i as u8).collect();
+        store.write(60_000, &bytes).unwrap();
+        assert_eq!(store.read(60_000, bytes.len()).unwrap(), bytes);
+        assert_eq!(store.read(0, 60_000).unwrap(), vec![0; 60_000]);
+        assert!(store.read(SIZE - 1, 2).is_err() && store.write(u64::MAX, &[1]).is_err());
+    }
+    let store = Store::memory(SIZE);
+    store.write(0, &[1; 300_000]).unwrap();
+    store.discard(0, 1 << 17).unwrap();
+    assert_eq!(store.read(65_536, 1).unwrap(), [0]);
+    assert_eq!(store.read(200_000, 1).unwrap(), [1]);
+}
+
+#[test]
+fn answers_come_and_are_counted() {
+    let live = live();
+    let (sent, received) = channel();
+    while_running(&live, || {
+        live.write(4096, &[7; 4096], true, {
+            let sent = sent.clone();
+            move || sent.send(Vec::new()).unwrap()
+        })
+        .unwrap();
+        assert!(received.recv().unwrap().is_empty());
+        live.read(4096, 4096, move |bytes| sent.send(bytes).unwrap())
+            .unwrap();
+        assert_eq!(received.recv().unwrap(), vec![7; 4096]);
+        let (sent, flushed) = channel();
+        live.flush(move || sent.send(()).unwrap());
+        flushed.recv().unwrap();
+    });
+    let served = live.served();
+    assert_eq!(served.requests, 3);
+    assert!(served.modelled > 20_000);
+    let read = live.read(SIZE, 1, |_| panic!("beyond the end"));
+    assert!(read.is_err());
+}
+
+#[test]
+fn lateness_decides_whether_times_stand_for_the_device() {
+    let good = Served {
+        requests: 1000,
+        modelled: 5_000_000_000,
+        lateness: 50_000_000,
+        late: 10,
+    };
+    assert!(good.is_sound());
+    assert!(!Served { late: 11, ..good }.is_sound());
+    let late = Served {
+        lateness: 251_000_000,
+        ..good
+    };
+    assert!(!late.is_sound());
+}
+
+/// A client of the protocol, as its description has it.
+struct Client(UnixStream);
+
+impl Client {
+    fn option(&mut self, option: u32, data: &[u8]) {
+        let mut bytes = Vec::from(*b"IHAVEOPT");
+        bytes.extend(option.to_be_bytes());
+        bytes.extend((data.len() as u32).to_be_bytes());
+        bytes.extend(data);
+        self.0.write_all(&bytes).unwrap();
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// Kind and data of an option's reply.
+    fn option_reply(&mut self) -> (u32, Vec<u8>) {
+        let head: [u8; 20] = self.take();
+        assert_eq!(head[..8], 0x3_e889_0455_65a9_u64.to_be_bytes());
+        let kind = u32::from_be_bytes(head[12..16].try_into().unwrap());
+        let mut data = vec![0; u32::from_be_bytes(head[16..].try_into().unwrap()) as usize];
+        self.0.read_exact(&mut data).unwrap();
+        (kind, data)
+    }
+
+    fn request(&mut self, command: u16, cookie: u64, offset: u64, len: u32, data: &[u8]) {
+        let mut bytes = Vec::from(0x2560_9513_u32.to_be_bytes());
+        bytes.extend(0_u16.to_be_bytes());
+        bytes.extend(command.to_be_bytes());
+        bytes.extend(cookie.to_be_bytes());
+        bytes.extend(offset.to_be_bytes());
+        bytes.extend(len.to_be_bytes());
+        bytes.extend(data);
+        self.0.write_all(&bytes).unwrap();
+    }
+
+    /// Error and cookie of a reply.
+    fn reply(&mut self) -> (u32, u64) {
+        let head: [u8; 16] = self.take();
+        assert_eq!(head[..4], 0x6744_6698_u32.to_be_bytes());
+        (
+            u32::from_be_bytes(head[4..8].try_into().unwrap()),
+            u64::from_be_bytes(head[8..].try_into().unwrap()),
+        )
+    }
+}
+
+#[test]
+fn a_client_of_nbd_negotiates_writes_and_reads() {
+    let live = live();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    while_running(&live, || {
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| nbd::serve(&live, theirs));
+            let mut client = Client(ours);
+            assert_eq!(&client.take::<16>(), b"NBDMAGICIHAVEOPT");
+            assert_eq!(client.take::<2>(), [0, 3]);
+            client.0.write_all(&3_u32.to_be_bytes()).unwrap();
+            client.option(99, b"what");
+            assert_eq!(client.option_reply().0, (1 << 31) + 1);
+            client.option(7, &[0; 6]);
+            let (kind, info) = client.option_reply();
+            assert_eq!((kind, &info[2..10]), (3, &SIZE.to_be_bytes()[..]));
+            assert_eq!(client.option_reply(), (1, vec![]));
+            client.request(1, 11, 8192, 4096, &[5; 4096]);
+            assert_eq!(client.reply(), (0, 11));
+            client.request(0, 12, 8192, 4096, &[]);
+            assert_eq!(client.reply(), (0, 12));
+            assert_eq!(client.take::<4096>(), [5; 4096]);
+            client.request(3, 13, 0, 0, &[]);
+            assert_eq!(client.reply(), (0, 13));
+            // Beyond the end, and not a command.
+            client.request(0, 14, SIZE, 1, &[]);
+            assert_eq!(client.reply(), (22, 14));
+            client.request(77, 15, 0, 0, &[]);
+            assert_eq!(client.reply(), (22, 15));
+            client.request(2, 16, 0, 0, &[]);
+            assert!(server.join().unwrap().is_ok());
+        });
+    });
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(50))]
+    #[test]
+    fn a_client_that_talks_nonsense_is_an_error_and_no_panic(
+        bytes in proptest::collection::vec(0_u8.., 0..200), polite in proptest::bool::ANY,
+    ) {
+        let live = live();
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        if polite {
+            ours.write_all(&3_u32.to_be_bytes()).unwrap();
+            ours.write_all(b"IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+        }
+        ours.write_all(&bytes).unwrap();
+        ours.shutdown(std::net::Shutdown::Write).unwrap();
+        let _ = nbd::serve(&live, theirs);
+    }
+}

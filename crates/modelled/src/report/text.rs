@@ -1,0 +1,241 @@
+//! A report for people: the answer, the tables, what they rest on.
+
+use std::fmt::Write as _;
+
+use words::{grouped, significant};
+
+use super::{DeviceReport, Report, Row};
+
+const WIDTH: usize = 100;
+
+pub(super) fn text(report: &Report) -> String {
+    let mut out = String::new();
+    for doubt in &report.doubts {
+        line(&mut out, &format!("Not whole: {doubt}."));
+    }
+    for device in &report.devices {
+        line(&mut out, &answer(device));
+    }
+    out.push('\n');
+    let mode = match report.mode {
+        "program" => "its own requests, as its threads depend on them".to_owned(),
+        mode => format!("mode {mode}"),
+    };
+    let head = format!(
+        "{} (modelled; {mode}; intervals of {}, seed {})",
+        report.subject,
+        words::plural(report.runs.into(), "run"),
+        report.seed
+    );
+    line(&mut out, &head);
+    durations(&mut out, report);
+    responses(&mut out, report);
+    spent(&mut out, report);
+    for device in &report.devices {
+        out.push('\n');
+        basis(&mut out, device);
+    }
+    out.push('\n');
+    line(
+        &mut out,
+        &format!("This cannot tell {}.", report.cannot_tell),
+    );
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(&words::wrap("", 2, text, WIDTH));
+}
+
+/// `97.3 s`.
+fn seconds(value: f64) -> String {
+    if value < 0.1 {
+        words::short_time(value)
+    } else {
+        format!("{} s", significant(value))
+    }
+}
+
+fn answer(device: &DeviceReport) -> String {
+    let Some(row) = device.whole() else {
+        return String::new();
+    };
+    let modelled = &row.modelled;
+    let time = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), seconds);
+    let mut text = format!(
+        "On {} this takes {} (5-95 %: {} to {}), modelled.",
+        device.device,
+        time(modelled.seconds),
+        time(modelled.low_s),
+        time(modelled.high_s)
+    );
+    if let (Some(recorded), Some(ratio)) = (row.recorded_s, modelled.ratio) {
+        let _ = write!(
+            text,
+            " It took {} where it was recorded: modelled / recorded is {}.",
+            seconds(recorded),
+            significant(ratio)
+        );
+    }
+    let _ = write!(text, " What decides is {}.", device.limit);
+    text
+}
+
+/// A table with its first column to the left.
+fn table(out: &mut String, heads: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells
+            .chain([heads[column].chars().count()])
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let heads = heads.iter().map(|head| (*head).to_owned()).collect();
+    for row in std::iter::once(&heads).chain(rows) {
+        let mut text = String::new();
+        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = if index == 0 {
+                write!(text, "{cell:<width$}")
+            } else {
+                write!(text, "  {cell:>width$}")
+            };
+        }
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+}
+
+fn cells(report: &Report, cells: impl Fn(&DeviceReport, &Row) -> Vec<String>) -> Vec<Vec<String>> {
+    let of_device = |device: &DeviceReport| -> Vec<Vec<String>> {
+        let of_row = |(index, row): (usize, &Row)| {
+            let indent = if index == 0 { "" } else { "  " };
+            let name = words::printable(&row.name);
+            let mut all = vec![format!("{indent}{name}")];
+            all.extend(cells(device, row));
+            all
+        };
+        device.rows.iter().enumerate().map(of_row).collect()
+    };
+    report.devices.iter().flat_map(of_device).collect()
+}
+
+fn or_dash(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), significant)
+}
+
+fn durations(out: &mut String, report: &Report) {
+    let rows = cells(report, |_, row| {
+        let modelled = &row.modelled;
+        let interval = match (modelled.low_s, modelled.high_s) {
+            (Some(low), Some(high)) => format!("{} to {}", significant(low), significant(high)),
+            _ => "-".to_owned(),
+        };
+        vec![
+            grouped(row.requests),
+            words::bytes(row.bytes),
+            or_dash(modelled.seconds),
+            interval,
+            or_dash(row.recorded_s),
+            or_dash(modelled.ratio),
+        ]
+    });
+    let heads = [
+        "",
+        "requests",
+        "bytes",
+        "modelled s",
+        "5-95 %",
+        "recorded s",
+        "ratio",
+    ];
+    table(out, &heads, &rows);
+}
+
+fn responses(out: &mut String, report: &Report) {
+    out.push_str("\nResponse times, ms (modelled)\n");
+    let rows = cells(report, |_, row| {
+        let modelled = &row.modelled;
+        [
+            modelled.mean_ms,
+            modelled.p50_ms,
+            modelled.p95_ms,
+            modelled.p99_ms,
+        ]
+        .map(significant)
+        .to_vec()
+    });
+    table(out, &["", "mean", "p50", "p95", "p99"], &rows);
+}
+
+fn spent(out: &mut String, report: &Report) {
+    out.push_str("\nWhere time went, s summed over requests and parts (modelled)\n");
+    let mut heads = vec![""];
+    let mut rows = Vec::new();
+    for device in &report.devices {
+        let columns = device.spent.columns();
+        heads = std::iter::once("")
+            .chain(columns.iter().map(|(name, _)| *name))
+            .collect();
+        let cells = columns.iter().map(|(_, value)| significant(*value));
+        rows.push(
+            std::iter::once(device.device.clone())
+                .chain(cells)
+                .collect(),
+        );
+    }
+    table(out, &heads, &rows);
+}
+
+/// What the numbers of a device rest on.
+fn basis(out: &mut String, device: &DeviceReport) {
+    line(out, &format!("{}: {}.", device.device, device.stands_for));
+    let busy = device.modelled_members_busy_percent;
+    if let Some([least, mean, most]) = busy.filter(|_| device.members > 1) {
+        let members = words::plural(device.members as u64, "member");
+        line(
+            out,
+            &format!(
+                "Busy (modelled): {members}, {least:.0} to {most:.0} %, mean {mean:.0} %; {} were answered from a buffer or cache.",
+                words::plural(device.modelled_hits, "read")
+            ),
+        );
+    } else {
+        line(
+            out,
+            &format!(
+                "Busy (modelled): {:.0} %; {} were answered from a buffer or cache.",
+                device.modelled_busy_percent,
+                words::plural(device.modelled_hits, "read")
+            ),
+        );
+    }
+    if !device.modelled_other_modes_s.is_empty() {
+        let others: Vec<String> = device
+            .modelled_other_modes_s
+            .iter()
+            .map(|(mode, value)| format!("{mode} {}", seconds(*value)))
+            .collect();
+        line(
+            out,
+            &format!(
+                "In other modes (modelled): {}. Where modes agree, the mode does not matter.",
+                others.join(", ")
+            ),
+        );
+    }
+    if let Some([completion, burst, time]) = device.bound_percent {
+        line(
+            out,
+            &format!(
+                "Submissions depend on a completion: {completion:.0} %; follow in a burst: {burst:.0} %; on time: {time:.0} %."
+            ),
+        );
+    }
+    if !device.assumed.is_empty() {
+        line(out, &format!("Assumed: {}.", device.assumed.join("; ")));
+    }
+    if !device.fitted.is_empty() {
+        line(out, &format!("Fitted: {}.", device.fitted.join("; ")));
+    }
+}

@@ -1,0 +1,313 @@
+//! The published measurements of the five studies on their own hardware, modelled.
+//!
+//! `data/streams.toml` says what each measured program asked for: the order and sizes of its requests, which follow from the program
+//! and the format, where they lie, and which published numbers are its processor time. Published values come from `published/`. No
+//! study has code or a constant of its own here; a row is a kind of stream with parameters. The device files are frozen: rows whose
+//! results were used to choose a figure are marked `fitted` and do not count.
+
+mod host;
+mod published;
+mod stream;
+mod table;
+
+use device::replay::{Estimate, Structural, seed_of_run};
+use device::{Catalogue, Variation, limits};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::job::Estimator;
+use published::Published;
+use stream::Stream;
+
+const STREAMS: &str = include_str!("../data/streams.toml");
+
+/// Error up to which a row counts as met, percent.
+pub const NEAR: f64 = 25.0;
+/// Rows that must be met.
+pub const ENOUGH: usize = 16;
+/// Largest median error, percent.
+pub const MEDIAN: f64 = 10.0;
+
+/// A file of streams.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Streams {
+    row: Vec<RowOfFile>,
+    bound: Vec<BoundOfFile>,
+}
+
+/// What a program asked for, and what was published of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowOfFile {
+    name: String,
+    device: String,
+    /// Ids of published numbers of the same thing.
+    published: Vec<String>,
+    /// Values that the messages print in a sample which `published/` does not have.
+    #[serde(default)]
+    printed: Vec<f64>,
+    /// Ids of its processor times, s.
+    #[serde(default)]
+    cpu: Vec<String>,
+    unit: Unit,
+    #[serde(default)]
+    fitted: bool,
+    /// Why the model misses it, where it does.
+    #[serde(default)]
+    cause: String,
+    stream: Stream,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum Unit {
+    #[serde(rename = "s")]
+    Seconds,
+    #[serde(rename = "MiB/s")]
+    MibPerSecond,
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::MibPerSecond => "MiB/s",
+        }
+    }
+}
+
+/// What the device could do, where the host decided.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BoundOfFile {
+    name: String,
+    device: String,
+    published: Vec<String>,
+    unit: String,
+    /// Bytes that were moved, where the published numbers are seconds.
+    bytes: Option<f64>,
+}
+
+/// A published number and the modelled one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// What was measured.
+    pub name: String,
+    /// Where.
+    pub device: String,
+    /// `s` or `MiB/s`.
+    pub unit: &'static str,
+    /// The published number.
+    pub published: f64,
+    /// With the figures of the device file.
+    pub modelled: f64,
+    /// 5 % are below.
+    pub modelled_low: f64,
+    /// 5 % are above.
+    pub modelled_high: f64,
+    /// Whether figures were chosen by it.
+    pub fitted: bool,
+    /// Why it is missed, where it is.
+    pub cause: String,
+}
+
+impl Comparison {
+    /// modelled / published - 1, percent.
+    pub fn error_percent(&self) -> f64 {
+        100.0 * (self.modelled / self.published - 1.0)
+    }
+
+    /// Whether the published number is within the interval.
+    pub fn is_inside(&self) -> bool {
+        (self.modelled_low..=self.modelled_high).contains(&self.published)
+    }
+
+    fn is_near(&self) -> bool {
+        self.error_percent().abs() <= NEAR
+    }
+}
+
+/// What a device could do, beside published numbers that the host decided.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostDecides {
+    /// What was measured.
+    pub name: String,
+    /// Where.
+    pub device: String,
+    /// Unit of all numbers.
+    pub unit: String,
+    /// Least and most of the published numbers.
+    pub published: [f64; 2],
+    /// What the device can do at most, at its end and at its start.
+    pub modelled_bound: [f64; 2],
+    /// Whether the published numbers are within it.
+    pub holds: bool,
+}
+
+/// The table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    /// Always `modelled`.
+    pub timing: &'static str,
+    /// Published and modelled numbers.
+    pub rows: Vec<Comparison>,
+    /// Rows that the host decides.
+    pub host: Vec<HostDecides>,
+}
+
+impl Table {
+    fn predicted(&self) -> impl Iterator<Item = &Comparison> {
+        self.rows.iter().filter(|row| !row.fitted)
+    }
+
+    /// Predicted numbers within 25 %, and all.
+    pub fn near(&self) -> (usize, usize) {
+        (
+            self.predicted().filter(|row| row.is_near()).count(),
+            self.predicted().count(),
+        )
+    }
+
+    /// Predicted numbers inside their intervals.
+    pub fn inside(&self) -> usize {
+        self.predicted().filter(|row| row.is_inside()).count()
+    }
+
+    /// Median of the absolute errors of predicted numbers, percent.
+    pub fn median_error(&self) -> f64 {
+        let mut errors: Vec<f64> = self
+            .predicted()
+            .map(|row| row.error_percent().abs())
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        let n = errors.len();
+        match n {
+            0 => 0.0,
+            n if n % 2 == 0 => f64::midpoint(errors[n / 2 - 1], errors[n / 2]),
+            _ => errors[n / 2],
+        }
+    }
+
+    /// Whether the targets are met: enough rows, the median, all bounds.
+    pub fn is_met(&self) -> bool {
+        self.near().0 >= ENOUGH
+            && self.median_error() <= MEDIAN
+            && self.host.iter().all(|bound| bound.holds)
+    }
+
+    /// As text, at most 100 columns wide.
+    pub fn text(&self) -> String {
+        table::text(self)
+    }
+}
+
+/// Models all rows; those of which `wanted` does not hold are left out. `runs` of 1 gives intervals of the models' own error alone.
+///
+/// # Errors
+/// The data in the program are wrong, which a test excludes.
+pub fn table(estimator: Estimator, wanted: &dyn Fn(&str) -> bool) -> Result<Table, Error> {
+    let wrong = |error: String| Error::Record(format!("the table of the studies: {error}"));
+    let streams: Streams = toml::from_str(STREAMS).map_err(|e| wrong(e.to_string()))?;
+    let published = Published::load().map_err(wrong)?;
+    let catalogue = Catalogue::shipped()?;
+    let mut rows = Vec::new();
+    for row in streams.row.iter().filter(|row| wanted(&row.name)) {
+        rows.extend(compare(&catalogue, &published, row, estimator).map_err(wrong)?);
+    }
+    let mut host = Vec::new();
+    for bound in streams.bound.iter().filter(|bound| wanted(&bound.name)) {
+        host.push(bounded(&catalogue, &published, bound).map_err(wrong)?);
+    }
+    Ok(Table {
+        timing: "modelled",
+        rows,
+        host,
+    })
+}
+
+/// One comparison for each published number of a row.
+fn compare(
+    catalogue: &Catalogue,
+    published: &Published,
+    row: &RowOfFile,
+    estimator: Estimator,
+) -> Result<Vec<Comparison>, String> {
+    let cpu: Result<Vec<f64>, String> = row.cpu.iter().map(|id| published.value(id)).collect();
+    let cpu: f64 = cpu?.into_iter().sum();
+    let value = |variation: Variation| -> Result<f64, String> {
+        let mut model = catalogue
+            .model(&row.device, variation)
+            .map_err(|e| e.to_string())?;
+        let found = row.stream.run(&mut *model, cpu)?;
+        Ok(match row.unit {
+            Unit::Seconds => found.seconds,
+            Unit::MibPerSecond => found.bytes as f64 / found.seconds / f64::from(1 << 20),
+        })
+    };
+    let modelled = value(Variation::Nominal)?;
+    let runs = if row.fitted { 1 } else { estimator.runs };
+    let drawn: Result<Vec<f64>, String> = (0..u64::from(runs))
+        .map(|run| value(Variation::Drawn(seed_of_run(estimator.seed, run))))
+        .collect();
+    let structural = if row.stream.is_sequential() {
+        Structural::Sequential
+    } else {
+        Structural::Scattered
+    };
+    let interval = Estimate::of(drawn?, structural);
+    let ids: Result<Vec<f64>, String> =
+        row.published.iter().map(|id| published.value(id)).collect();
+    let values = ids?.into_iter().chain(row.printed.iter().copied());
+    Ok(values
+        .map(|number| Comparison {
+            name: row.name.clone(),
+            device: row.device.clone(),
+            unit: row.unit.name(),
+            published: number,
+            modelled,
+            modelled_low: interval.low,
+            modelled_high: interval.high,
+            fitted: row.fitted,
+            cause: row.cause.clone(),
+        })
+        .collect())
+}
+
+fn bounded(
+    catalogue: &Catalogue,
+    published: &Published,
+    bound: &BoundOfFile,
+) -> Result<HostDecides, String> {
+    let values: Result<Vec<f64>, String> = bound
+        .published
+        .iter()
+        .map(|id| published.value(id))
+        .collect();
+    let values = values?;
+    let found =
+        limits(|| catalogue.model(&bound.device, Variation::Nominal)).map_err(|e| e.to_string())?;
+    let rates = found.sequential;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let (modelled_bound, holds) = match bound.bytes {
+        Some(bytes) => {
+            let times = [bytes / rates[0], bytes / rates[2]];
+            (times, least >= times[0])
+        }
+        None => {
+            let rates = [rates[2] / 1e6, rates[0] / 1e6];
+            (rates, most <= rates[1])
+        }
+    };
+    Ok(HostDecides {
+        name: bound.name.clone(),
+        device: bound.device.clone(),
+        unit: bound.unit.clone(),
+        published: [least, most],
+        modelled_bound,
+        holds,
+    })
+}
+
+#[cfg(test)]
+mod tests;

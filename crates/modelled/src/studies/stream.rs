@@ -1,0 +1,247 @@
+//! Kinds of streams: what programs ask for.
+
+mod buffered;
+
+use device::{Model, Op};
+use serde::{Deserialize, Deserializer};
+
+use super::host::Host;
+use buffered::Buffered;
+
+/// Where chance of random orders begins.
+const SEED: u64 = 1;
+
+/// Largest request of the kernels of these studies (`max_sectors_kb` is 512): a longer read is several requests at once.
+const SPLIT: u64 = 512 << 10;
+
+/// What a program asks for. Sizes are texts as in device files (`4m`).
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Stream {
+    /// Groups that lie `spacing` apart and are linked in chains.
+    Chains(Chains),
+    /// Blocks in ascending order, a batch of them at once.
+    Batches(Batches),
+    /// A reader through the page cache, with the readahead of its kernel.
+    Buffered(Buffered),
+    /// Records past the page cache, one at a time.
+    Direct(Direct),
+}
+
+/// See [`Stream::Chains`]. Group g is the g div chains-th of chain g mod chains.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Chains {
+    groups: u64,
+    chains: u64,
+    #[serde(deserialize_with = "size")]
+    spacing: u64,
+    /// Bytes of a group that are read.
+    #[serde(deserialize_with = "size")]
+    bytes: u64,
+    /// Bytes of a read.
+    #[serde(deserialize_with = "size")]
+    request: u64,
+    order: Order,
+    /// Reads in flight.
+    depth: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    /// One chain after the other.
+    Chain,
+    /// The first groups of all chains, then the second ...
+    Level,
+    /// As they lie.
+    Ascending,
+    Random,
+}
+
+/// See [`Stream::Batches`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Batches {
+    blocks: u64,
+    #[serde(deserialize_with = "size")]
+    block: u64,
+    batch: u64,
+    depth: usize,
+}
+
+/// See [`Stream::Direct`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Direct {
+    write: bool,
+    #[serde(deserialize_with = "size")]
+    file: u64,
+    #[serde(deserialize_with = "size")]
+    record: u64,
+    order: Order,
+}
+
+/// How long it took, and how much of it was simulated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Took {
+    pub(super) seconds: f64,
+    pub(super) bytes: u64,
+}
+
+impl Stream {
+    /// Whether requests follow each other, so that the models' own error is the smaller one.
+    pub(super) fn is_sequential(&self) -> bool {
+        match self {
+            Stream::Chains(_) | Stream::Batches(_) => false,
+            Stream::Buffered(buffered) => buffered.is_sequential(),
+            Stream::Direct(direct) => direct.order == Order::Ascending,
+        }
+    }
+
+    /// Runs it on a device. `cpu`: processor time of all of it, s.
+    pub(super) fn run(&self, model: &mut dyn Model, cpu: f64) -> Result<Took, String> {
+        let mut host = Host::new(model);
+        let end = self.end();
+        if end > host.capacity() {
+            let capacity = host.capacity();
+            return Err(format!(
+                "a stream ends at {end} and the device at {capacity}"
+            ));
+        }
+        let bytes = match self {
+            Stream::Chains(chains) => chains.run(&mut host, cpu * 1e9),
+            Stream::Batches(batches) => batches.run(&mut host, cpu * 1e9),
+            Stream::Buffered(buffered) => buffered.run(&mut host, cpu * 1e9),
+            Stream::Direct(direct) => direct.run(&mut host, cpu * 1e9),
+        };
+        Ok(Took {
+            seconds: host.seconds(),
+            bytes,
+        })
+    }
+
+    fn end(&self) -> u64 {
+        match self {
+            Stream::Chains(chains) => {
+                chains.groups.saturating_sub(1) * chains.spacing + chains.bytes
+            }
+            Stream::Batches(batches) => batches.blocks * batches.block,
+            Stream::Buffered(buffered) => buffered.end(),
+            Stream::Direct(direct) => direct.file,
+        }
+    }
+}
+
+impl Chains {
+    fn run(&self, host: &mut Host, cpu: f64) -> u64 {
+        match self.order {
+            Order::Level => self.by_level(host, cpu),
+            Order::Chain => {
+                let of = |chain| (chain..self.groups).step_by(self.chains.max(1) as usize);
+                let all: Vec<u64> = (0..self.chains).flat_map(of).collect();
+                self.one_by_one(host, cpu, &all);
+            }
+            Order::Ascending | Order::Random => {
+                let all: Vec<u64> = (0..self.groups).collect();
+                self.one_by_one(host, cpu, &all);
+            }
+        }
+        self.groups * self.bytes
+    }
+
+    /// Each group read and looked at before the next; inside a group `depth` reads at once.
+    fn one_by_one(&self, host: &mut Host, cpu: f64, groups: &[u64]) {
+        let reads = self.bytes.div_ceil(self.request).max(1);
+        let think = cpu / (groups.len() as u64 * reads).max(1) as f64;
+        for group in groups {
+            for read in 0..reads {
+                let offset = group * self.spacing + read * self.request;
+                let len = self.request.min(self.bytes - read * self.request);
+                host.wait_below(self.depth);
+                for part in (0..len).step_by(SPLIT as usize) {
+                    host.submit(Op::Read, offset + part, SPLIT.min(len - part));
+                }
+                if self.depth == 1 {
+                    host.wait_below(1);
+                }
+                host.compute(think);
+            }
+        }
+        host.wait_below(1);
+    }
+
+    fn by_level(&self, host: &mut Host, cpu: f64) {
+        let think = cpu / self.groups.max(1) as f64;
+        let mut first = 0;
+        while first < self.groups {
+            let last = (first + self.chains.max(1)).min(self.groups);
+            for group in first..last {
+                host.wait_below(self.depth);
+                host.submit(Op::Read, group * self.spacing, self.bytes);
+            }
+            host.wait_below(1);
+            host.compute(think * (last - first) as f64);
+            first = last;
+        }
+    }
+}
+
+impl Batches {
+    fn run(&self, host: &mut Host, cpu: f64) -> u64 {
+        let think = cpu / self.blocks.max(1) as f64;
+        let mut first = 0;
+        while first < self.blocks {
+            let last = (first + self.batch.max(1)).min(self.blocks);
+            for block in first..last {
+                host.wait_below(self.depth);
+                host.submit(Op::Read, block * self.block, self.block);
+            }
+            host.wait_below(1);
+            host.compute(think * (last - first) as f64);
+            first = last;
+        }
+        self.blocks * self.block
+    }
+}
+
+impl Direct {
+    fn run(&self, host: &mut Host, cpu: f64) -> u64 {
+        let records = (self.file / self.record).max(1);
+        let think = cpu / records as f64;
+        let op = if self.write { Op::Write } else { Op::Read };
+        let mut state = SEED;
+        for number in 0..records {
+            let record = match self.order {
+                Order::Random => {
+                    state = mixed(state);
+                    state % records
+                }
+                Order::Chain | Order::Level | Order::Ascending => number,
+            };
+            let tag = host.submit(op, record * self.record, self.record);
+            host.wait(tag);
+            host.compute(think);
+        }
+        if self.write {
+            // The program ends with an fsync.
+            let tag = host.submit(Op::Flush, 0, 0);
+            host.wait(tag);
+        }
+        records * self.record
+    }
+}
+
+/// The next of a sequence of numbers (SplitMix64: Steele, Lea and Flood, 2014).
+fn mixed(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Bytes as in `4m`.
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    words::parse_bytes(&text).map_err(serde::de::Error::custom)
+}

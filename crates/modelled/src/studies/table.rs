@@ -1,0 +1,86 @@
+//! The table for people.
+
+use std::fmt::Write as _;
+
+use words::significant;
+
+use super::{Comparison, ENOUGH, HostDecides, MEDIAN, NEAR, Table};
+
+pub(super) fn text(table: &Table) -> String {
+    let mut out = String::new();
+    let (near, all) = table.near();
+    let verdict = if table.is_met() { "met" } else { "missed" };
+    let _ = writeln!(
+        out,
+        "{near} of {all} predicted numbers are within {NEAR:.0} % (target {ENOUGH}), median |error| {:.1} % (target {MEDIAN:.0} %): {verdict}.",
+        table.median_error()
+    );
+    let _ = writeln!(
+        out,
+        "{} of {all} are inside their intervals of 5 to 95 % ({:.0} %; target 80 to 97 %).\n",
+        table.inside(),
+        100.0 * table.inside() as f64 / all.max(1) as f64
+    );
+    let _ = writeln!(
+        out,
+        "{:<52} {:>9} {:>9} {:>7}  {:<16}",
+        "", "published", "modelled", "error %", "modelled 5-95 %"
+    );
+    for row in &table.rows {
+        out.push_str(&line(row));
+    }
+    let misses: Vec<&Comparison> = table.predicted().filter(|row| !row.is_near()).collect();
+    if !misses.is_empty() {
+        out.push_str("\nMissed:\n");
+    }
+    for row in misses {
+        let text = format!("{}: {}", row.name, row.cause);
+        out.push_str(&words::wrap("  ", 4, &text, 100));
+    }
+    if !table.host.is_empty() {
+        out.push_str("\nThe host decides, not the device (bounds, no prediction):\n");
+    }
+    for bound in &table.host {
+        out.push_str(&bound_line(bound));
+    }
+    out
+}
+
+fn line(row: &Comparison) -> String {
+    let mark = match (row.fitted, row.is_inside()) {
+        (true, _) => " fitted",
+        (false, true) => "",
+        (false, false) => " outside",
+    };
+    let name = format!("{}, {}", row.name, row.unit);
+    format!(
+        "{name:<52} {:>9} {:>9} {:>+7.0}  {:<16}{mark}",
+        significant(row.published),
+        significant(row.modelled),
+        row.error_percent(),
+        format!(
+            "{} to {}",
+            significant(row.modelled_low),
+            significant(row.modelled_high)
+        ),
+    )
+    .trim_end()
+    .to_owned()
+        + "\n"
+}
+
+fn bound_line(bound: &HostDecides) -> String {
+    let span =
+        |values: [f64; 2]| format!("{} to {}", significant(values[0]), significant(values[1]));
+    let holds = if bound.holds { "" } else { "; does not hold" };
+    let text = format!(
+        "{}: published {} {}; {} could do {} {} (modelled){holds}",
+        bound.name,
+        span(bound.published),
+        bound.unit,
+        bound.device,
+        span(bound.modelled_bound),
+        bound.unit
+    );
+    words::wrap("  ", 4, &text, 100)
+}

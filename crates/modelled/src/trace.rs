@@ -1,0 +1,251 @@
+//! Requests of a block trace.
+//!
+//! A trace shows bios as they are queued (Q), requests as they are given to the driver (D), and completions (C). Requests are what
+//! one disk was asked for, merged as the recorded kernel did. Bios are what the filesystem asked for; another topology merges them
+//! otherwise, so they are merged anew: neighbours of one process that were queued without a completion of that process between
+//! them, up to the kernel's limit of one request.
+
+mod bios;
+mod issued;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use blktrace::record::{Category, Head};
+use blktrace::{Action, Trace};
+use device::Op;
+use device::replay::Recorded;
+
+use crate::error::Error;
+
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+
+/// Which events of a trace are requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// As the recorded kernel merged them: D to C.
+    #[default]
+    Issue,
+    /// Bios, merged anew: Q to C.
+    Queue,
+}
+
+impl Source {
+    /// The event that makes a request.
+    fn action(self) -> Action {
+        match self {
+            Source::Issue => Action::Issue,
+            Source::Queue => Action::Queue,
+        }
+    }
+}
+
+/// The requests of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// What the trace is called.
+    pub name: String,
+    /// In the order of submission.
+    pub requests: Vec<Recorded>,
+    /// Why it is not whole; empty for a good trace.
+    pub doubts: Vec<String>,
+    /// Requests whose completion is not in the trace.
+    pub open: u64,
+    /// Commands without an address (passthrough), which are left out.
+    pub commands: u64,
+}
+
+/// What must be known of a request until it is done.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    index: usize,
+    /// Bytes that are not done.
+    left: u64,
+}
+
+/// Reads the requests of a trace. `device` (major << 20 | minor) chooses one of several.
+///
+/// # Errors
+/// The trace cannot be read, has no request, or has requests of several devices.
+pub fn read(trace: &mut Trace, source: Source, device: Option<u32>) -> Result<Record, Error> {
+    let mut reader = Reader::default();
+    let mut devices = BTreeSet::new();
+    let mut whole = Whole::default();
+    let mut issued = issued::Issued::default();
+    let mut bios = bios::Bios::default();
+    let base = trace.genesis();
+    while let Some((file, event)) = trace.next()? {
+        let head = event.head;
+        whole.note(file, &head);
+        let Some(action) = head.kind() else {
+            continue;
+        };
+        if head.has(Category::Passthrough) {
+            reader.commands += u64::from(action == Action::Issue);
+            continue;
+        }
+        if device.is_some_and(|device| device != head.device) {
+            continue;
+        }
+        let at = head.time.saturating_sub(base);
+        if action == source.action() {
+            devices.insert(head.device);
+        }
+        match source {
+            Source::Issue => issued.event(&mut reader, at, action, &head),
+            Source::Queue => bios.event(&mut reader, at, action, &head),
+        }
+    }
+    if devices.len() > 1 {
+        let devices = numbers(&devices);
+        return Err(Error::SeveralDevices { devices });
+    }
+    let record = reader.finish(trace.name(), whole.doubts(trace));
+    if record.requests.is_empty() {
+        let what = match source {
+            Source::Issue => "no request that was given to a driver",
+            Source::Queue => "no bio that was queued",
+        };
+        return Err(Error::NoRequests(format!(
+            "{}: the trace has {what}{}; record all actions of the device",
+            record.name,
+            device.map_or_else(String::new, |_| " of this device".to_owned())
+        )));
+    }
+    Ok(record)
+}
+
+fn numbers(devices: &BTreeSet<u32>) -> String {
+    let all: Vec<String> = devices
+        .iter()
+        .map(|device| format!("{},{}", device >> 20, device & 0xf_ffff))
+        .collect();
+    words::list(&all)
+}
+
+/// Requests as they are found.
+#[derive(Default)]
+struct Reader {
+    requests: Vec<Recorded>,
+    commands: u64,
+}
+
+impl Reader {
+    fn push(&mut self, at: u64, process: u32, op: Op, head: &Head) -> usize {
+        self.requests.push(Recorded {
+            process,
+            submitted: at,
+            completed: None,
+            op,
+            offset: head.sector.saturating_mul(SECTOR),
+            len: if op == Op::Flush {
+                0
+            } else {
+                u64::from(head.bytes)
+            },
+            fua: head.has(Category::Fua),
+        });
+        self.requests.len() - 1
+    }
+
+    fn complete(&mut self, index: usize, at: u64) {
+        if let Some(request) = self.requests.get_mut(index) {
+            request.completed = Some(at.max(request.submitted));
+        }
+    }
+
+    fn finish(mut self, name: String, doubts: Vec<String>) -> Record {
+        // An interrupt can exchange neighbours.
+        self.requests.sort_by_key(|request| request.submitted);
+        let first = self.requests.first().map_or(0, |request| request.submitted);
+        for request in &mut self.requests {
+            request.submitted -= first;
+            request.completed = request.completed.map(|at| at.saturating_sub(first));
+        }
+        let open = self.requests.iter().filter(|r| r.completed.is_none());
+        Record {
+            name,
+            open: open.count() as u64,
+            requests: self.requests,
+            doubts,
+            commands: self.commands,
+        }
+    }
+}
+
+/// What a head asks for. A write of nothing with a flush before it is a flush.
+fn op_of(head: &Head) -> Op {
+    if head.has(Category::Discard) {
+        Op::Discard
+    } else if head.bytes == 0 {
+        Op::Flush
+    } else if head.has(Category::Write) {
+        Op::Write
+    } else {
+        Op::Read
+    }
+}
+
+/// Whether all events are there.
+#[derive(Default)]
+struct Whole {
+    /// Last sequence number of each file.
+    last: HashMap<usize, u32>,
+    missing: u64,
+}
+
+impl Whole {
+    fn note(&mut self, file: usize, head: &Head) {
+        if head.has(Category::Notify) || head.sequence == 0 {
+            return;
+        }
+        let last = self.last.entry(file).or_insert(0);
+        self.missing += u64::from(head.sequence.saturating_sub(last.saturating_add(1)));
+        *last = head.sequence.max(*last);
+    }
+
+    fn doubts(&self, trace: &Trace) -> Vec<String> {
+        let mut doubts = Vec::new();
+        if self.missing > 0 && !trace.is_merged() {
+            doubts.push(format!(
+                "{} of its sequence {} missing",
+                words::plural(self.missing, "event"),
+                if self.missing == 1 { "is" } else { "are" }
+            ));
+        }
+        if trace.absent() > 0 {
+            doubts.push(format!(
+                "{} without a file",
+                words::plural(trace.absent(), "CPU")
+            ));
+        }
+        if trace.strays() > 0 {
+            doubts.push(format!(
+                "{} of another CPU than its file's",
+                words::plural(trace.strays(), "record")
+            ));
+        }
+        doubts
+    }
+}
+
+/// In-flight requests of a device by their first byte.
+type ByAddress = BTreeMap<(u32, u64), Flying>;
+
+/// Flushes in flight, by device. They have no address, so the first that was sent is the first that is done.
+#[derive(Default)]
+struct Flushes(HashMap<u32, VecDeque<usize>>);
+
+impl Flushes {
+    fn sent(&mut self, device: u32, index: usize) {
+        self.0.entry(device).or_default().push_back(index);
+    }
+
+    fn done(&mut self, reader: &mut Reader, device: u32, at: u64) {
+        if let Some(index) = self.0.get_mut(&device).and_then(VecDeque::pop_front) {
+            reader.complete(index, at);
+        }
+    }
+}

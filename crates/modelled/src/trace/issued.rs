@@ -1,0 +1,79 @@
+//! Requests as they were given to the driver.
+
+use std::collections::HashMap;
+
+use blktrace::Action;
+use blktrace::record::Head;
+use device::Op;
+
+use super::{ByAddress, Flushes, Flying, Reader, op_of};
+
+/// Queued sectors whose process is remembered; beyond that the oldest half is forgotten.
+const QUEUED: usize = 1 << 16;
+
+#[derive(Default)]
+pub(super) struct Issued {
+    /// Who queued the first sector of a request: D may come from a kernel thread.
+    queued: HashMap<(u32, u64), (u32, u64)>,
+    count: u64,
+    flying: ByAddress,
+    flushes: Flushes,
+}
+
+impl Issued {
+    pub(super) fn event(&mut self, reader: &mut Reader, at: u64, action: Action, head: &Head) {
+        match action {
+            Action::Queue => self.queue(head),
+            Action::Issue => self.issue(reader, at, head),
+            Action::Complete => self.complete(reader, at, head),
+            _ => {}
+        }
+    }
+
+    fn queue(&mut self, head: &Head) {
+        self.count += 1;
+        if self.queued.len() >= QUEUED {
+            let old = self.count.saturating_sub(QUEUED as u64 / 2);
+            self.queued.retain(|_, (_, number)| *number > old);
+        }
+        let key = (head.device, head.sector);
+        self.queued.insert(key, (head.pid, self.count));
+    }
+
+    fn issue(&mut self, reader: &mut Reader, at: u64, head: &Head) {
+        let op = op_of(head);
+        let key = (head.device, head.sector);
+        let owner = self.queued.remove(&key).map_or(head.pid, |(pid, _)| pid);
+        if op == Op::Flush {
+            let index = reader.push(at, owner, op, head);
+            self.flushes.sent(head.device, index);
+            return;
+        }
+        // Given again after a requeue: one request.
+        let again = |flying: &&Flying| flying.left == u64::from(head.bytes);
+        if self.flying.get(&key).filter(again).is_some() {
+            return;
+        }
+        let index = reader.push(at, owner, op, head);
+        let left = u64::from(head.bytes);
+        self.flying.insert(key, Flying { index, left });
+    }
+
+    fn complete(&mut self, reader: &mut Reader, at: u64, head: &Head) {
+        if op_of(head) == Op::Flush {
+            self.flushes.done(reader, head.device, at);
+            return;
+        }
+        let Some(flying) = self.flying.remove(&(head.device, head.sector)) else {
+            return;
+        };
+        let left = flying.left.saturating_sub(u64::from(head.bytes));
+        if left == 0 {
+            reader.complete(flying.index, at);
+        } else {
+            // A part is done; the rest goes on after it.
+            let next = (head.device, head.end());
+            self.flying.insert(next, Flying { left, ..flying });
+        }
+    }
+}
