@@ -82,7 +82,7 @@ pub(crate) fn judge<B: Blocks>(
         return Outcome::Cleared;
     }
     let attributes = attr_fork(rules, it, &mut forks.attr, blocks, sink);
-    if !counters(rules, it, forks, sink) || !contents(rules, it, sink) {
+    if !counters(it, forks, sink) || !contents(rules, it, sink) {
         return Outcome::Cleared;
     }
     Outcome::InUse { attributes }
@@ -247,7 +247,7 @@ fn local_attributes(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) -> bo
 }
 
 /// Blocks and extents as counted against those that the core claims. False where xfs_repair would clear the inode.
-fn counters(rules: &Rules, it: &Subject<'_>, forks: &Forks, sink: &mut impl Sink) -> bool {
+fn counters(it: &Subject<'_>, forks: &Forks, sink: &mut impl Sink) -> bool {
     let inode = &it.inode;
     let (blocks, extents, attr_extents) = (
         forks.data.blocks + forks.attr.blocks,
@@ -283,7 +283,7 @@ fn counters(rules: &Rules, it: &Subject<'_>, forks: &Forks, sink: &mut impl Sink
             &INODE_ANEXTENTS_MAX,
         ),
     ] {
-        if counted > rules.most_extents(wide, fork) {
+        if counted > Rules::most_extents(wide, fork) {
             sink.find(it.about(most).found(counted));
             return false;
         }

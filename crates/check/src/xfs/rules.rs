@@ -96,7 +96,7 @@ impl Rules {
     }
 
     /// Most extents that the counter of a fork holds.
-    pub(crate) fn most_extents(&self, wide: bool, fork: Fork) -> u64 {
+    pub(crate) fn most_extents(wide: bool, fork: Fork) -> u64 {
         match (wide, fork) {
             (true, Fork::Data) => (1 << 48) - 1,
             (true, Fork::Attr) => u64::from(u32::MAX),
@@ -112,9 +112,7 @@ impl Rules {
             Fork::Data => 3,
             Fork::Attr => 2,
         };
-        let mut blocks = self
-            .most_extents(self.geometry.nrext64, fork)
-            .div_ceil(half);
+        let mut blocks = Rules::most_extents(self.geometry.nrext64, fork).div_ceil(half);
         let mut levels = 1;
         while blocks > 1 {
             blocks = if blocks <= root {

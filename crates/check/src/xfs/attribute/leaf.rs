@@ -24,8 +24,6 @@ pub(crate) struct Remote {
     pub(crate) block: u32,
     /// Bytes.
     pub(crate) length: u32,
-    /// Whether `xfs_repair` reads it: those of root's namespace.
-    pub(crate) root: bool,
 }
 
 /// What a leaf gives to what is around it.
@@ -254,7 +252,7 @@ impl<'a> Walk<'a> {
             sink.find(about(&ATTR_LEAF_NAME_SPACE));
             return None;
         };
-        self.name(nth, entry, &name, sink)?;
+        self.name(nth, *entry, &name, sink)?;
         if !self.used.take(at, at + name.size()) {
             sink.find(about(&ATTR_LEAF_NAME_SPACE));
             return None;
@@ -272,7 +270,7 @@ impl<'a> Walk<'a> {
     fn name(
         &mut self,
         nth: usize,
-        entry: &LeafEntry,
+        entry: LeafEntry,
         name: &Name<'a>,
         sink: &mut impl Sink,
     ) -> Option<()> {
@@ -311,7 +309,6 @@ impl<'a> Walk<'a> {
                 self.leaf.remote.push(Remote {
                     block: *block,
                     length: *length,
-                    root: entry.flags & flag::ROOT != 0,
                 });
             }
         }

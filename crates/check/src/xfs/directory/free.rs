@@ -21,7 +21,7 @@ pub(crate) fn judge(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> O
         Some("magic number")
     } else if u64::from(head.firstdb) != first {
         Some("first data block")
-    } else if u64::from(head.nvalid) > room || head.nused > head.nvalid {
+    } else if u64::from(head.nvalid) > room {
         Some("number of entries")
     } else {
         None
@@ -37,6 +37,9 @@ pub(crate) fn judge(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> O
             used += 1;
             sum = sum.wrapping_add(pair(head.firstdb + nth, best.into()));
         }
+    }
+    if head.nused > head.nvalid {
+        sink.find(block.about(&DIR_FREE_HEADER).note("number of entries"));
     }
     if used != head.nused {
         let finding = block.about(&DIR_FREE_USED).found(head.nused);

@@ -185,7 +185,7 @@ fn refused_free(rules: &Rules, it: &Subject<'_>) -> Option<&'static str> {
         }
     } else if !is_forkoff(rules, inode) {
         return Some("fork offset");
-    } else if !free_attributes(rules, inode) {
+    } else if !free_attributes(inode) {
         return Some("attribute fork");
     }
     if !is_extsize(rules, inode) {
@@ -207,12 +207,12 @@ fn refused_free(rules: &Rules, it: &Subject<'_>) -> Option<&'static str> {
 }
 
 /// Whether the verifier takes the attribute fork of a free inode.
-fn free_attributes(rules: &Rules, inode: &Inode<'_>) -> bool {
+fn free_attributes(inode: &Inode<'_>) -> bool {
     let extents = u64::from(inode.anextents());
     match Format::from_byte(inode.aformat()) {
         Some(Format::Local) => extents == 0,
         Some(Format::Extents) => extents <= inode.attr_fork().len() as u64 / 16,
-        Some(Format::Btree) => extents <= rules.most_extents(inode.has_nrext64(), Fork::Attr),
+        Some(Format::Btree) => extents <= Rules::most_extents(inode.has_nrext64(), Fork::Attr),
         _ => false,
     }
 }

@@ -24,9 +24,8 @@ impl Mounted {
             .arg(image)
             .arg(&at)
             .output();
-        mounted
-            .is_ok_and(|output| output.status.success())
-            .then_some(Mounted(at))
+        let mounted = mounted.is_ok_and(|output| output.status.success());
+        mounted.then(|| Mounted(at))
     }
 }
 

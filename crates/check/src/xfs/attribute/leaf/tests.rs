@@ -87,7 +87,6 @@ fn a_sound_leaf_gives_its_values() {
     let remote = Remote {
         block: 1,
         length: 3000,
-        root: false,
     };
     let leaf = leaf.unwrap();
     assert_eq!((leaf.remote, leaf.count), (vec![remote], 3));
