@@ -96,6 +96,7 @@ impl Rules {
     }
 
     /// Most extents that the counter of a fork holds.
+    #[expect(clippy::unused_self, reason = "a rule as its neighbours are")]
     pub(crate) fn most_extents(&self, wide: bool, fork: Fork) -> u64 {
         match (wide, fork) {
             (true, Fork::Data) => (1 << 48) - 1,

@@ -7,6 +7,7 @@ use crate::frame::finding::Finding;
 
 /// Blocks that a fork maps, or a block of its btree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Claim {
     /// The inode.
     pub(crate) ino: u64,
@@ -30,6 +31,7 @@ pub(crate) struct Claim {
 
 /// A name in a directory. `.` and `..` are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the name is the name")]
 pub(crate) struct Name<'a> {
     /// The directory.
     pub(crate) directory: u64,

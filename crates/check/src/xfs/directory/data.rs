@@ -58,17 +58,16 @@ pub(crate) fn judge(
     let end = if whole {
         let (count, _) = block_tail(bytes);
         let most = (bytes.len() - 8) / 8;
-        match block_leaf(bytes, count).filter(|_| (count as usize) < most) {
-            Some(end) => end,
-            None => {
-                sink.find(
-                    block
-                        .about(&DIR_BLOCK_BAD)
-                        .found(count)
-                        .note("hash entries"),
-                );
-                bytes.len() - 8
-            }
+        if let Some(end) = block_leaf(bytes, count).filter(|_| (count as usize) < most) {
+            end
+        } else {
+            sink.find(
+                block
+                    .about(&DIR_BLOCK_BAD)
+                    .found(count)
+                    .note("hash entries"),
+            );
+            bytes.len() - 8
         }
     } else {
         bytes.len()

@@ -9,9 +9,7 @@ use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
 use crate::xfs::state::State;
 use crate::xfs::worker::Worker;
-use crate::xfs::xfs_repair::problems::{
-    ATTR_LEAF_CRC, ATTR_RMT_BLOCK, ATTR_RMT_HOLE, ATTR_UNREACHED,
-};
+use crate::xfs::xfs_repair::problems::{ATTR_RMT_BLOCK, ATTR_RMT_HOLE, ATTR_UNREACHED};
 
 /// Compares values, which have the rank of their inode, with the blocks that were found.
 pub(super) fn compare(
@@ -41,16 +39,11 @@ pub(super) fn compare(
             };
             named[at] = true;
             if let Some(why) = block.refused {
-                refused(ino, value, block, why, worker);
+                refused(ino, block, why, worker);
             }
         }
         if let Some(offset) = missing {
-            let problem = if value.root {
-                &ATTR_RMT_HOLE
-            } else {
-                &ATTR_LEAF_CRC
-            };
-            let finding = Finding::new(problem).inode(ino).logical(offset);
+            let finding = Finding::new(&ATTR_RMT_HOLE).inode(ino).logical(offset);
             worker.find(finding.note("a block of a value is missing"));
         }
     }
@@ -62,13 +55,10 @@ pub(super) fn compare(
     }
 }
 
-/// `xfs_repair` reads the values of root's namespace alone.
-fn refused(ino: u64, value: &Remote, block: &ValueBlock, why: &str, worker: &mut Worker<'_>) {
-    let (problem, note) = if value.root {
-        (&ATTR_RMT_BLOCK, why.to_string())
-    } else {
-        (&ATTR_LEAF_CRC, format!("block of a value: {why}"))
-    };
-    let finding = Finding::new(problem).inode(ino).logical(block.offset);
-    worker.find(finding.block(block.fsblock).note(note));
+/// A block of a value that the verifier refuses.
+fn refused(ino: u64, block: &ValueBlock, why: &str, worker: &mut Worker<'_>) {
+    let finding = Finding::new(&ATTR_RMT_BLOCK)
+        .inode(ino)
+        .logical(block.offset);
+    worker.find(finding.block(block.fsblock).note(why));
 }
