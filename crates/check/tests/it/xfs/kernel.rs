@@ -26,7 +26,7 @@ impl Mounted {
             .output();
         mounted
             .is_ok_and(|output| output.status.success())
-            .then_some(Mounted(at))
+            .then(|| Mounted(at))
     }
 }
 
