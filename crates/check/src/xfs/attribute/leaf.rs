@@ -267,6 +267,10 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "entries are views of the block"
+    )]
     fn name(
         &mut self,
         nth: usize,
