@@ -269,7 +269,10 @@ fn sources(catalogue: &Catalogue, device: &Device) -> (Vec<String>, Vec<String>)
             }
         }
         next = match &device.kind {
-            Kind::Array(array) => catalogue.device(&array.member).ok().map(|d| d.into_owned()),
+            Kind::Array(array) => catalogue
+                .device(&array.member)
+                .ok()
+                .map(std::borrow::Cow::into_owned),
             Kind::Disk(_) | Kind::Ssd(_) => None,
         };
     }

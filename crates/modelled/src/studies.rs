@@ -289,15 +289,12 @@ fn bounded(
     let rates = found.sequential;
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
-    let (modelled_bound, holds) = match bound.bytes {
-        Some(bytes) => {
-            let times = [bytes / rates[0], bytes / rates[2]];
-            (times, least >= times[0])
-        }
-        None => {
-            let rates = [rates[2] / 1e6, rates[0] / 1e6];
-            (rates, most <= rates[1])
-        }
+    let (modelled_bound, holds) = if let Some(bytes) = bound.bytes {
+        let times = [bytes / rates[0], bytes / rates[2]];
+        (times, least >= times[0])
+    } else {
+        let rates = [rates[2] / 1e6, rates[0] / 1e6];
+        (rates, most <= rates[1])
     };
     Ok(HostDecides {
         name: bound.name.clone(),

@@ -86,7 +86,7 @@ impl<S: BlockSource> OnModel<S> {
     }
 
     /// Waits until the model has done one of some reads; the one that was done first.
-    fn wait_for<'t>(&self, tags: impl Iterator<Item = &'t u64> + Clone) -> Option<u64> {
+    fn wait_for<'t>(&self, tags: &(impl Iterator<Item = &'t u64> + Clone)) -> Option<u64> {
         let mut state = self.state();
         loop {
             state.run(self.now());
@@ -117,7 +117,7 @@ impl<S: BlockSource> crate::source::Layer for OnModel<S> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
         let tag = self.submit(offset, buf.len() as u64);
         let result = self.inner.read_at(buf, offset);
-        self.wait_for(std::iter::once(&tag));
+        self.wait_for(&std::iter::once(&tag));
         result
     }
 
@@ -176,7 +176,7 @@ impl<S: BlockSource> Queue for OnModelQueue<'_, S> {
         }
         // The source below works while this thread sleeps.
         self.inner.flush();
-        let number = self.source.wait_for(self.tags.keys())?;
+        let number = self.source.wait_for(&self.tags.keys())?;
         let mut completion = loop {
             if let Some(held) = self.held.remove(&number) {
                 break held;

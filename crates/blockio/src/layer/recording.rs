@@ -358,7 +358,7 @@ mod tests {
             submitted: number * 1000,
             called: number * 1000 + 16,
             delivered: number * 1000 + 160,
-            is_taken: number % 3 == 0,
+            is_taken: number.is_multiple_of(3),
         };
         for number in 0..100 {
             log.add(entry(number));

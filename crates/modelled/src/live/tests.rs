@@ -45,7 +45,7 @@ fn what_was_written_is_read_and_what_was_given_up_is_zero() {
         assert!(store.read(SIZE - 1, 2).is_err() && store.write(u64::MAX, &[1]).is_err());
     }
     let store = Store::memory(SIZE);
-    store.write(0, &[1; 300_000]).unwrap();
+    store.write(0, &vec![1; 300_000]).unwrap();
     store.discard(0, 1 << 17).unwrap();
     assert_eq!(store.read(65_536, 1).unwrap(), [0]);
     assert_eq!(store.read(200_000, 1).unwrap(), [1]);

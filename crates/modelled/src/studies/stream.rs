@@ -28,12 +28,13 @@ pub(super) enum Stream {
     Direct(Direct),
 }
 
-/// See [`Stream::Chains`]. Group g is the g div chains-th of chain g mod chains.
+/// See [`Stream::Chains`]. Group g is the g div `lists`-th of chain g mod `lists`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Chains {
     groups: u64,
-    chains: u64,
+    #[serde(rename = "chains")]
+    lists: u64,
     #[serde(deserialize_with = "size")]
     spacing: u64,
     /// Bytes of a group that are read.
@@ -138,8 +139,8 @@ impl Chains {
         match self.order {
             Order::Level => self.by_level(host, cpu),
             Order::Chain => {
-                let of = |chain| (chain..self.groups).step_by(self.chains.max(1) as usize);
-                let all: Vec<u64> = (0..self.chains).flat_map(of).collect();
+                let of = |chain| (chain..self.groups).step_by(self.lists.max(1) as usize);
+                let all: Vec<u64> = (0..self.lists).flat_map(of).collect();
                 self.one_by_one(host, cpu, &all);
             }
             Order::Ascending | Order::Random => {
@@ -175,7 +176,7 @@ impl Chains {
         let think = cpu / self.groups.max(1) as f64;
         let mut first = 0;
         while first < self.groups {
-            let last = (first + self.chains.max(1)).min(self.groups);
+            let last = (first + self.lists.max(1)).min(self.groups);
             for group in first..last {
                 host.wait_below(self.depth);
                 host.submit(Op::Read, group * self.spacing, self.bytes);

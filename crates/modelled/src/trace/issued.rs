@@ -50,8 +50,8 @@ impl Issued {
             return;
         }
         // Given again after a requeue: one request.
-        let again = |flying: &&Flying| flying.left == u64::from(head.bytes);
-        if self.flying.get(&key).filter(again).is_some() {
+        let again = |flying: &Flying| flying.left == u64::from(head.bytes);
+        if self.flying.get(&key).is_some_and(again) {
             return;
         }
         let index = reader.push(at, owner, op, head);

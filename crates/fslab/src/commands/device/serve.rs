@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
         .map_err(Error::from)?;
     let capacity = model.capacity() / 4096 * 4096;
     let size = args.size.map_or(capacity, study::Bytes::get);
-    if size == 0 || size > capacity || size % 4096 != 0 {
+    if size == 0 || size > capacity || !size.is_multiple_of(4096) {
         return Err(usage(format!(
             "--size {}: not a multiple of 4 KiB up to the device's {}",
             words::bytes(size),
