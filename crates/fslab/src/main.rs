@@ -17,8 +17,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{
-    BenchCommand, BenchLine, Cli, Command, DeviceCommand, FleetCommand, ForgeCommand, KernelCommand,
-    TraceCommand,
+    BenchCommand, BenchLine, Cli, Command, DeviceCommand, FleetCommand, ForgeCommand,
+    KernelCommand, TraceCommand,
 };
 
 fn main() -> ExitCode {

@@ -75,7 +75,11 @@ pub(super) fn open<'a>(
     }
     if geo.blocks >> 4 > source.len() >> geo.block_log {
         // No copy that was cut short: nothing is where this geometry says.
-        log.add(Finding::new(&SB_READ).group(0).note("the source is much shorter than the filesystem"));
+        log.add(
+            Finding::new(&SB_READ)
+                .group(0)
+                .note("the source is much shorter than the filesystem"),
+        );
         return None;
     }
     log.set_geometry(&geo);

@@ -267,10 +267,6 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "entries are views of the block"
-    )]
     fn name(
         &mut self,
         nth: usize,
