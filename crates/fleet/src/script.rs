@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::plan::FleetPlan;
 
-/// A limit of time is so many times the estimate.
+/// The limit of time is the estimate times this.
 const SLACK: f64 = 1.5;
 /// Minutes that come on top: a node's start, and the end of what runs.
 const MINUTES: u64 = 5;
 
-/// The text of `sbatch.sh` for these blocks, at most so many at once.
+/// The text of `sbatch.sh` for these blocks, with a limit of those that run at once.
 pub fn sbatch(
     fleet: &FleetPlan,
     run: &Path,

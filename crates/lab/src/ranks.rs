@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::planning::RanksRequest;
 use crate::target::Target;
 
-/// A trial may take so many times its estimate without a sign of progress.
+/// Times its estimate that a trial may take without a sign of progress.
 const PATIENCE: f64 = 10.0;
 /// Seconds that it may take in any case.
 const LEAST: f64 = 60.0;

@@ -48,7 +48,7 @@ impl Launcher {
         }
     }
 
-    /// Its words for so many ranks.
+    /// Its words for a number of ranks.
     pub fn words(&self, ranks: u32) -> Vec<String> {
         let nodes = self.nodes.clamp(1, ranks.max(1));
         let numbers = [
@@ -64,7 +64,7 @@ impl Launcher {
         self.command.iter().map(filled).collect()
     }
 
-    /// Starts so many ranks that do nothing: who they are.
+    /// Starts a number of ranks that do nothing and returns who they are.
     ///
     /// # Errors
     /// A static program; no launcher or no library; a library that is not the launcher's; another program on a node.

@@ -12,7 +12,7 @@ use super::volume::{Volume, from, head, value};
 /// Levels that are followed; deeper trees are damage, as no volume needs more than five.
 const LEVELS: u16 = 32;
 
-/// `OCFS2_MAX_PATH_DEPTH`: libocfs2 looks for no leaf in a tree of so many levels.
+/// `OCFS2_MAX_PATH_DEPTH`: libocfs2 looks for no leaf in a tree of this many levels.
 const MOST_LEVELS: u16 = 5;
 
 /// What a visitor wants.

@@ -109,7 +109,7 @@ fn a_stopped_rank_fails_its_trial_alone() {
     }
 }
 
-/// The lab is told to stop: everything ends, and nothing is left.
+/// A signal stops the lab: everything ends, and nothing is left.
 #[test]
 fn an_interrupt_ends_the_ranks() {
     let Some(mpi) = launchers::all().into_iter().next() else {

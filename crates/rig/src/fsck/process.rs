@@ -66,7 +66,7 @@ pub(super) struct ProcessResult {
     pub(super) own_peak: bool,
 }
 
-/// Starts a program whose output goes to `out`; it may lock so many bytes of memory, or any number.
+/// Starts a program whose output goes to `out`; with a limit of locked memory in bytes, or none.
 pub(super) fn start(argv: &[String], out: OwnedFd, locked: Option<u64>) -> io::Result<Process> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));

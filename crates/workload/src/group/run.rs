@@ -239,7 +239,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// How long each of so many barriers took this rank, ns.
+/// How long each of a number of barriers took this rank, ns.
 fn time_barriers(group: &dyn Group, count: usize, times: &mut Vec<u64>) -> Result<(), Error> {
     for _ in 0..count {
         let begin = group.now_ns();

@@ -206,7 +206,7 @@ impl Place {
 /// What a rank runs. Rank 0 has the outcome.
 pub type Work<'w> = dyn Fn(&dyn Group, &dyn Observer) -> Result<Option<Outcome>, Error> + Sync + 'w;
 
-/// Runs the work with so many threads as ranks.
+/// Runs the work with a number of threads as ranks.
 ///
 /// # Errors
 /// That of the first rank that failed.

@@ -18,7 +18,7 @@ use crate::{exit, out};
 /// Between two looks at whether a signal came.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Ends with [`exit::INVALID`] when so many answers were late that measured times do not stand for the device.
+/// Ends with [`exit::INVALID`] when too many answers were late for measured times to stand for the device.
 pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
     let catalogue = catalogue(args.devices.devices_file.as_deref())?;
     let model = catalogue

@@ -178,7 +178,7 @@ impl Buffered {
         }
     }
 
-    /// Whether a queue of a member holds so many requests that it opens.
+    /// Whether a queue of a member holds enough requests to be opened.
     fn is_full(&self, pieces: &[Piece]) -> bool {
         let mut counts = vec![0; self.members.max(1) as usize];
         for piece in pieces.iter().rev().take_while(|piece| piece.tag.is_none()) {

@@ -43,7 +43,7 @@ problems! {
     BMBT_LEFT = 0x04a2 2 "XFS-BMBT-LEFT" Error Data "bmbt: left sibling";
     BMBT_CLAIMED = 0x04a3 2 "XFS-BMBT-CLAIMED" Error Data "bmbt: block is used otherwise";
     BMBT_NRECS = 0x04a4 2 "XFS-BMBT-NRECS" Error Data "bmbt: number of records";
-    BMBT_ORDER = 0x04a5 2 "XFS-BMBT-ORDER" Error Data "bmbt: first offset is not behind the leaf before";
+    BMBT_ORDER = 0x04a5 2 "XFS-BMBT-ORDER" Error Data "bmbt: first offset is not after that of the leaf before";
     BMBT_POINTER = 0x04a6 2 "XFS-BMBT-POINTER" Error Data "bmbt: child pointer";
     BMBT_KEY = 0x04a7 2 "XFS-BMBT-KEY" Error Data "bmbt: key is not the child's first";
     AFORK_FORMAT_UNUSED = 0x04a8 2 "XFS-AFORK-FORMAT-UNUSED" Error Data "inode: no attribute fork, but its format is not that of extents";
