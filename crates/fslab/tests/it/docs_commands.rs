@@ -47,6 +47,8 @@ const RULES: &[(&str, Test)] = &[
     ("forge xfs", Test::Parse),
     ("fslab resume", Test::Parse),
     ("--executor", Test::Parse),
+    ("xfs_repair", Test::Parse),
+    ("--type xfs", Test::Parse),
     ("--kernel", Test::Parse),
     ("raid0x11", Test::Parse),
     ("ocfs2", Test::Parse),

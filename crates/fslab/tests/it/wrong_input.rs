@@ -99,7 +99,7 @@ const ROWS: &[&str] = &[
     "replay sda --device 7k500 --cpu fast",
     "replay . --device 7k500",
     "device show no-such-thing",
-    "device check xfs.img",
+    "device check btrfs.img",
     "device check .",
     "device list --devices-file no-such-thing",
     "check disk.img --device no-such-thing",

@@ -15,7 +15,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let source = target::from_offset(open(&args.target)?, offset).map_err(anyhow::Error::msg)?;
     if let Some(other) = target::other(&args.target, &*source) {
         return Ok(operational(&format!(
-            "no estimate: fslab check reads ext2, ext3 and ext4 only; {}",
+            "no estimate: fslab check reads ext2, ext3, ext4, OCFS2 and XFS only; {}",
             other.message
         )));
     }
