@@ -13,15 +13,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 
 use crate::arguments::{Place, Times};
-use crate::check_vs_e2fsck::{Peaks, cold, plain_reader};
+use crate::check_vs_e2fsck::{Peaks, cold};
+use crate::checker_rows;
 use crate::needs;
-use crate::pairs::{Pairs, in_turn, median};
+use crate::pairs::{Pairs, in_turn};
 use crate::run::{Stop, output, verdict};
 use crate::table::{Printer, Row, Table};
 use crate::watched::{self, Took};
@@ -176,7 +176,14 @@ impl Bench {
             peaks.take(of_part);
             table.rows.push(row(part, &pairs));
             if part == Part::Cold {
-                beside = Some(self.against_a_plain_reader(image, bytes, &pairs)?);
+                let times = (self.arguments.times.pairs(), &self.stop);
+                beside = Some(checker_rows::beside_a_plain_reader(
+                    image,
+                    "fsck.ocfs2",
+                    bytes,
+                    &pairs,
+                    times,
+                )?);
             }
         }
         let mut printer = Printer::default();
@@ -274,59 +281,10 @@ impl Bench {
         );
         Ok(took)
     }
-
-    /// The cold times against that of a plain reader of as many bytes.
-    fn against_a_plain_reader(&self, image: &Path, read: f64, pairs: &Pairs) -> Result<Table> {
-        let (mut seconds, mut bytes) = (Vec::new(), 0.0);
-        for _ in 0..self.arguments.times.pairs() {
-            self.stop.check()?;
-            cold(image, None)?;
-            let begin = Instant::now();
-            bytes = plain_reader(image)?;
-            seconds.push(begin.elapsed().as_secs_f64());
-        }
-        let bound = median(&seconds) * read / bytes;
-        let (ours, theirs) = (median(&pairs.ours), median(&pairs.theirs));
-        let mut table = Table::new(
-            format!(
-                "Cold, beside a plain O_DIRECT reader of {:.1} MiB in {:.3} s",
-                bytes / MIB,
-                median(&seconds)
-            ),
-            &["check", "as many bytes", "ratio", "fsck.ocfs2's"],
-        );
-        let ratio = ours / bound;
-        let cells = [
-            format!("{ours:.3}"),
-            format!("{bound:.3}"),
-            format!("{ratio:.2}"),
-            format!("{:.2}", theirs / bound),
-        ];
-        table
-            .rows
-            .push(Row::new("seconds", cells, "<= 1.30", ratio <= 1.3));
-        Ok(table)
-    }
 }
 
 fn row(part: Part, pairs: &Pairs) -> Row {
-    // Theirs over ours: how many times faster.
-    let faster = Pairs {
-        ours: pairs.theirs.clone(),
-        theirs: pairs.ours.clone(),
-    };
-    let (low, high) = faster.extremes();
-    let cells = [
-        format!("{:.3}", median(&pairs.ours)),
-        format!("{:.3}", median(&pairs.theirs)),
-        format!("{:.1}", faster.ratio()),
-        format!("{low:.1}..{high:.1}"),
-    ];
-    let goal = part
-        .target()
-        .map_or(String::new(), |target| format!(">= {target:.0}"));
-    let met = part.target().is_none_or(|target| faster.ratio() >= target);
-    Row::new(part.name(), cells, goal, met)
+    checker_rows::faster(part.name(), part.target(), pairs)
 }
 
 /// At most half of fsck.ocfs2's.

@@ -1,0 +1,73 @@
+//! The rows that every bench of a checker against its reference program prints.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::check_vs_e2fsck::{cold, plain_reader};
+use crate::pairs::{Pairs, median};
+use crate::run::Stop;
+use crate::table::{Row, Table};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// Seconds of both, and how many times faster the checker is, with the least and the most of the pairs. Without a target it is met.
+pub(crate) fn faster(name: &str, target: Option<f64>, pairs: &Pairs) -> Row {
+    // Theirs over ours: how many times faster.
+    let faster = Pairs {
+        ours: pairs.theirs.clone(),
+        theirs: pairs.ours.clone(),
+    };
+    let (low, high) = faster.extremes();
+    let cells = [
+        format!("{:.3}", median(&pairs.ours)),
+        format!("{:.3}", median(&pairs.theirs)),
+        format!("{:.1}", faster.ratio()),
+        format!("{low:.1}..{high:.1}"),
+    ];
+    let goal = target.map_or(String::new(), |target| format!(">= {target:.0}"));
+    let met = target.is_none_or(|target| faster.ratio() >= target);
+    Row::new(name, cells, goal, met)
+}
+
+/// The cold times of `pairs` beside a plain reader of as many bytes, which reads the image once for each pair. `read` is what the
+/// checker reads, bytes; `program` is the reference.
+pub(crate) fn beside_a_plain_reader(
+    image: &Path,
+    program: &str,
+    read: f64,
+    pairs: &Pairs,
+    (times, stop): (u32, &Stop),
+) -> Result<Table> {
+    let (mut seconds, mut bytes) = (Vec::new(), 0.0);
+    for _ in 0..times {
+        stop.check()?;
+        cold(image, None)?;
+        let begin = Instant::now();
+        bytes = plain_reader(image)?;
+        seconds.push(begin.elapsed().as_secs_f64());
+    }
+    let bound = median(&seconds) * read / bytes;
+    let (ours, theirs) = (median(&pairs.ours), median(&pairs.theirs));
+    let reference = format!("{program}'s");
+    let mut table = Table::new(
+        format!(
+            "Cold, beside a plain O_DIRECT reader of {:.1} MiB in {:.3} s",
+            bytes / MIB,
+            median(&seconds)
+        ),
+        &["check", "as many bytes", "ratio", &reference],
+    );
+    let ratio = ours / bound;
+    let cells = [
+        format!("{ours:.3}"),
+        format!("{bound:.3}"),
+        format!("{ratio:.2}"),
+        format!("{:.2}", theirs / bound),
+    ];
+    table
+        .rows
+        .push(Row::new("seconds", cells, "<= 1.30", ratio <= 1.3));
+    Ok(table)
+}
