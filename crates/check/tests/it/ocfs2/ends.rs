@@ -86,7 +86,7 @@ static FATAL: &[Fatal] = &[
         "cl_count is several times what its block holds",
         ABORT,
         "GROUP_CORRUPT",
-        |image| field(image, "inode_alloc:0000", COUNT, 2000),
+        |image| field(image, "extent_alloc:0000", COUNT, 900),
     ),
     fatal(
         "an extent block leads to itself",
@@ -181,6 +181,7 @@ fn ours_ends_where_the_reference_does_not() {
     let Some(sound) = populated(MADE) else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("image");
+    let mut wrong = Vec::new();
     for fatal in FATAL {
         let mut image = sound.clone();
         (fatal.make)(&mut image);
@@ -205,6 +206,9 @@ fn ours_ends_where_the_reference_does_not() {
             ..Limits::default()
         };
         let reference = fsck_ocfs2::run_within(&path, limits).unwrap();
-        assert_eq!(reference.ended, fatal.ended, "{what}");
+        if reference.ended != fatal.ended {
+            wrong.push(format!("{}: {:?}", fatal.about, reference.ended));
+        }
     }
+    assert!(wrong.is_empty(), "fsck.ocfs2 ends otherwise: {wrong:#?}");
 }

@@ -62,11 +62,11 @@ fn unwritten_extents_past_the_end_are_said_and_are_no_fault() {
     image.store_checks();
     let report = report(&Ram::new(&image.bytes));
     assert_eq!(faults(&report), BTreeSet::new());
-    let said = [("INODE_SPARSE_SIZE", 1)].into();
-    assert_eq!(report.reference_run.as_ref().unwrap().codes, said);
+    let alarm = [("INODE_SPARSE_SIZE", 1)].into();
+    assert_eq!(report.reference_run.as_ref().unwrap().codes, alarm);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("image");
     fs::write(&path, &image.bytes).unwrap();
-    let said = [("INODE_SPARSE_SIZE".to_owned(), 1)].into();
-    assert_eq!(fsck_ocfs2::run(&path).unwrap().codes, said);
+    let alarm = [("INODE_SPARSE_SIZE".to_owned(), 1)].into();
+    assert_eq!(fsck_ocfs2::run(&path).unwrap().codes, alarm);
 }
