@@ -16,6 +16,7 @@ pub mod memory;
 pub(crate) mod meter;
 pub mod observer;
 pub mod options;
+pub(crate) mod outcome;
 pub mod pass;
 pub mod paths;
 pub mod prefetch;

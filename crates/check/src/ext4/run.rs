@@ -15,13 +15,12 @@ use super::state::State;
 use super::volume::Volume;
 use super::{memory, pass0, pass1, pass2, pass3, pass4, pass5, paths, post};
 use crate::frame::failure::Failure;
-use crate::frame::log::Findings;
-use crate::frame::memory::{Estimate, Guard, fit};
+use crate::frame::memory::{Guard, fit};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
-use crate::frame::report::{Facts, Filesystem, Inventory, Memory, Report, Subject, Unjudged};
-use crate::frame::usage::Usage;
+use crate::frame::outcome::Outcome;
+use crate::frame::report::{Facts, Filesystem, Inventory, Report, Unjudged};
 
 /// Checks an ext2, ext3 or ext4 filesystem, from the superblock to the quota files, and never writes.
 ///
@@ -37,39 +36,8 @@ pub fn check(
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
     let outcome = passes(&counting, options, own, observer, &mut meter)?;
-    let (passes, total) = meter.finish();
-    Ok(Report {
-        subject: Subject {
-            name: source.name().to_string(),
-            bytes: source.len(),
-            filesystem: outcome.filesystem,
-        },
-        reference: Some(own.reference.program()),
-        verdicts: e2fsck::verdicts(&outcome.findings, own.reference),
-        reference_run: None,
-        unstable: false,
-        findings: outcome.findings,
-        unjudged: outcome.unjudged,
-        inventory: outcome.inventory,
-        passes,
-        total,
-        memory: Memory {
-            stated_total: outcome.estimate.as_ref().map(Estimate::total),
-            stated: outcome.estimate,
-            peak: Usage::now().peak_memory,
-        },
-        sequential_rate: None,
-    })
-}
-
-/// What the passes leave.
-#[derive(Default)]
-struct Outcome {
-    findings: Findings,
-    filesystem: Option<Filesystem>,
-    estimate: Option<Estimate>,
-    unjudged: Unjudged,
-    inventory: Option<Inventory>,
+    let verdicts = e2fsck::verdicts(&outcome.findings, own.reference);
+    Ok(outcome.report(source, meter.finish(), own.reference.program(), verdicts))
 }
 
 fn passes<'a, S: BlockSource>(
@@ -143,6 +111,7 @@ fn passes<'a, S: BlockSource>(
             names: state.unjudged_names.load(Relaxed),
         },
         inventory: Some(inventory),
+        ..Outcome::default()
     })
 }
 

@@ -40,10 +40,11 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
             in_order(volume, state, log)?;
         }
     }
-    logs::mark_windows(volume, state, log);
+    let windows = logs::mark_windows(volume, state, log);
     logs::mark_truncated(volume, state, log);
     let counted = refcount::check(volume, state, log);
     bitmap::compare(volume, state, log);
+    bitmap::windows(state, &windows, log);
     if let Err(end) = counted {
         log.end(end.exit, *end.finding);
     }

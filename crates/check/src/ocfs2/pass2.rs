@@ -6,7 +6,7 @@ pub(crate) mod inline;
 mod leaves;
 mod trailer;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use leaves::Leaves;
 
@@ -64,6 +64,7 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
             logical,
         })
         .collect();
+    state.twice.forgotten = in_several_runs(&blocks);
     let mut pass = Pass {
         volume,
         state,
@@ -98,6 +99,16 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
         volume.progress.advance(bytes);
     }
     Ok(())
+}
+
+/// Directories whose blocks do not follow each other: fsck.ocfs2 forgets their names on the way.
+fn in_several_runs(blocks: &[Place]) -> BTreeSet<u64> {
+    let runs = blocks.chunk_by(|one, next| one.directory == next.directory);
+    let runs = runs.filter(|run| run[0].logical != JUDGED);
+    let mut runs: Vec<u64> = runs.map(|run| run[0].directory).collect();
+    runs.sort_unstable();
+    let several = runs.windows(2).filter(|pair| pair[0] == pair[1]);
+    several.map(|pair| pair[0]).collect()
 }
 
 impl Pass<'_, '_> {

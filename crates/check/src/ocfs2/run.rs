@@ -8,18 +8,17 @@ use ondisk::ocfs2::superblock::{COMPAT, INCOMPAT, RO_COMPAT};
 
 use super::blocks::CACHED;
 use super::fsck_ocfs2::log::Log;
-use super::fsck_ocfs2::{self, PASSES, REFERENCE, Run};
+use super::fsck_ocfs2::{self, PASSES, REFERENCE};
 use super::state::State;
 use super::volume::{Volume, head};
 use super::{open, own, pass0, pass1, pass1b, pass2, pass3, pass4, pass5};
 use crate::frame::failure::Failure;
-use crate::frame::log::Findings;
 use crate::frame::memory::{Estimate, allowed, program_and_findings};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
-use crate::frame::report::{Facts, Filesystem, Inventory, Memory, Report, Subject, Unjudged};
-use crate::frame::usage::Usage;
+use crate::frame::outcome::Outcome;
+use crate::frame::report::{Facts, Filesystem, Inventory, Report};
 
 /// Checks an OCFS2 volume and never writes.
 ///
@@ -33,54 +32,23 @@ pub fn check(
 ) -> Result<Report, Failure> {
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
-    let outcome = passes(&counting, options, observer, &mut meter)?;
-    let (passes, total) = meter.finish();
-    let mut verdicts = fsck_ocfs2::verdicts(&outcome.findings, &outcome.run);
-    if outcome.packed {
+    let (outcome, packed) = passes(&counting, options, observer, &mut meter)?;
+    let run = outcome.run.clone().unwrap_or_default();
+    let mut verdicts = fsck_ocfs2::verdicts(&outcome.findings, &run);
+    if packed {
         // fsck.ocfs2 cannot open the file.
         verdicts.reference = None;
     }
-    Ok(Report {
-        subject: Subject {
-            name: source.name().to_string(),
-            bytes: source.len(),
-            filesystem: outcome.filesystem,
-        },
-        reference: Some(REFERENCE),
-        verdicts,
-        reference_run: Some(outcome.run),
-        unstable: false,
-        findings: outcome.findings,
-        unjudged: Unjudged::default(),
-        inventory: outcome.inventory,
-        passes,
-        total,
-        memory: Memory {
-            stated_total: outcome.estimate.as_ref().map(Estimate::total),
-            stated: outcome.estimate,
-            peak: Usage::now().peak_memory,
-        },
-        sequential_rate: None,
-    })
+    Ok(outcome.report(source, meter.finish(), REFERENCE, verdicts))
 }
 
-/// What the passes leave.
-#[derive(Default)]
-struct Outcome {
-    findings: Findings,
-    run: Run,
-    filesystem: Option<Filesystem>,
-    estimate: Option<Estimate>,
-    inventory: Option<Inventory>,
-    packed: bool,
-}
-
+/// What the passes leave, and whether the volume is a packed file of o2image.
 fn passes<'a, S: BlockSource>(
     source: &'a Counting<S>,
     options: &Options,
     observer: &'a dyn Observer,
     meter: &mut Meter<'a, S>,
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, bool), Failure> {
     let mut log = Log::new(options.keep);
     let opened = meter.run(
         &PASSES[0],
@@ -95,11 +63,12 @@ fn passes<'a, S: BlockSource>(
     )?;
     let Some(volume) = &opened else {
         let (findings, run) = log.finish();
-        return Ok(Outcome {
+        let outcome = Outcome {
             findings,
-            run,
+            run: Some(run),
             ..Outcome::default()
-        });
+        };
+        return Ok((outcome, false));
     };
     let maps = u64::from(volume.clusters()).div_ceil(4);
     fits(volume, maps)?;
@@ -154,14 +123,15 @@ fn passes<'a, S: BlockSource>(
         ));
     }
     let (findings, run) = std::mem::replace(log, Log::new(0)).finish();
-    Ok(Outcome {
+    let outcome = Outcome {
         findings,
-        run,
+        run: Some(run),
         filesystem: Some(filesystem(volume, state)),
         estimate: Some(estimate),
         inventory: Some(inventory(volume, state)),
-        packed: volume.blocks.is_packed(),
-    })
+        ..Outcome::default()
+    };
+    Ok((outcome, volume.blocks.is_packed()))
 }
 
 /// Runs the pass with that number. It gives the number of objects that it judged.

@@ -7,6 +7,7 @@ use super::cluster_set::ClusterSet;
 use super::coverage::Coverage;
 use super::fsck_ocfs2::log::Log;
 use super::inode_map::{InodeMap, Slots};
+use super::own::duplicates::Twice;
 use super::own::index::Named;
 use super::own::orphans::Orphan;
 use super::own::tree_blocks::TreeBlocks;
@@ -171,6 +172,10 @@ pub(crate) struct State {
     pub(crate) directories: BTreeMap<u64, Parent>,
     /// Directory blocks by block number: the directory and the number within it.
     pub(crate) directory_blocks: BTreeMap<u64, (u64, u64)>,
+    /// Directory blocks with room for names that lead to the next such block.
+    pub(crate) free_next: BTreeMap<u64, u64>,
+    /// Names that occur twice in a directory, and directories whose names pass 2 could not compare.
+    pub(crate) twice: Twice,
     /// Trees of reference counts, by their roots.
     pub(crate) trees: BTreeMap<u64, RefTree>,
     /// Directory blocks that are not in o2image's file.

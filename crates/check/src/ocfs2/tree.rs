@@ -62,6 +62,19 @@ pub(crate) fn extents(
     Ok(())
 }
 
+/// The first block of a file, which must be the first of its first extent.
+///
+/// # Errors
+/// Why it has none.
+pub(crate) fn first_block(volume: &Volume<'_>, inode: &[u8]) -> Result<u64, Refused> {
+    let mut first = None;
+    extents(volume, inode, &mut |record| {
+        first = (record.e_cpos.get() == 0).then_some(record.e_blkno.get());
+        Next::Stop
+    })?;
+    first.ok_or(Refused::Record)
+}
+
 /// Visits the extents of a list that is not in an inode.
 ///
 /// # Errors

@@ -11,17 +11,16 @@ use super::state::State;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::PHASE67_SKIPPED;
-use super::xfs_repair::{self, PASSES, REFERENCE, Run};
+use super::xfs_repair::{self, PASSES, REFERENCE};
 use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
-use crate::frame::log::Findings;
-use crate::frame::memory::{Estimate, allowed, fit};
+use crate::frame::memory::{allowed, fit};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
-use crate::frame::report::{Facts, Filesystem, Inventory, Memory, Report, Subject, Unjudged};
-use crate::frame::usage::Usage;
+use crate::frame::outcome::Outcome;
+use crate::frame::report::{Facts, Filesystem, Inventory, Report};
 
 /// Checks an XFS filesystem and never writes.
 ///
@@ -58,41 +57,10 @@ fn check_device(
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
     let outcome = phases(&counting, options, observer, &mut meter)?;
-    let (passes, total) = meter.finish();
     let opened = outcome.filesystem.is_some();
-    Ok(Report {
-        subject: Subject {
-            name: source.name().to_string(),
-            bytes: source.len(),
-            filesystem: outcome.filesystem,
-        },
-        reference: Some(REFERENCE),
-        verdicts: xfs_repair::verdicts(&outcome.findings, &outcome.run, opened),
-        reference_run: Some(outcome.run),
-        unstable: outcome.unstable,
-        findings: outcome.findings,
-        unjudged: Unjudged::default(),
-        inventory: outcome.inventory,
-        passes,
-        total,
-        memory: Memory {
-            stated_total: outcome.estimate.as_ref().map(Estimate::total),
-            stated: outcome.estimate,
-            peak: Usage::now().peak_memory,
-        },
-        sequential_rate: None,
-    })
-}
-
-/// What the phases leave.
-#[derive(Default)]
-struct Outcome {
-    findings: Findings,
-    run: Run,
-    filesystem: Option<Filesystem>,
-    estimate: Option<Estimate>,
-    inventory: Option<Inventory>,
-    unstable: bool,
+    let run = outcome.run.clone().unwrap_or_default();
+    let verdicts = xfs_repair::verdicts(&outcome.findings, &run, opened);
+    Ok(outcome.report(source, meter.finish(), REFERENCE, verdicts))
 }
 
 fn phases<'a, S: BlockSource>(
@@ -115,7 +83,7 @@ fn phases<'a, S: BlockSource>(
         let (findings, run) = log.finish();
         return Ok(Outcome {
             findings,
-            run,
+            run: Some(run),
             ..Outcome::default()
         });
     };
@@ -156,11 +124,12 @@ fn phases<'a, S: BlockSource>(
     paths::fill(volume, &state, &mut findings);
     Ok(Outcome {
         findings,
-        run,
+        run: Some(run),
         filesystem: Some(filesystem(volume)),
         estimate: Some(estimate),
         inventory: Some(inventory(volume, &state)),
         unstable: state.position.is_some_and(|position| position.dirty),
+        ..Outcome::default()
     })
 }
 

@@ -125,6 +125,25 @@ pub fn set_bit(bitmap: &mut [u8], index: usize, set: bool) {
     }
 }
 
+/// The longest run of zero bits among the first `bits`.
+pub fn longest_zeros(bitmap: &[u8], bits: usize) -> usize {
+    let bits = bits.min(bitmap.len() * 8);
+    let (mut longest, mut run) = (0, 0);
+    for (nth, &byte) in bitmap[..bits.div_ceil(8)].iter().enumerate() {
+        let here = (bits - nth * 8).min(8);
+        if byte == 0 {
+            run += here;
+            longest = longest.max(run);
+            continue;
+        }
+        for at in 0..here {
+            run = if byte >> at & 1 == 0 { run + 1 } else { 0 };
+            longest = longest.max(run);
+        }
+    }
+    longest
+}
+
 /// Number of zero bits among the first `bits`.
 pub fn zeros(bitmap: &[u8], bits: usize) -> usize {
     let bits = bits.min(bitmap.len() * 8);

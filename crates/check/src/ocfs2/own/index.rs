@@ -2,24 +2,24 @@
 //!
 //! Pass 2 looks up each name, as fsck.ocfs2 does, and so finds names without an entry. Here it is the entries that are judged.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use ondisk::ocfs2::directory::{self, Trailer};
 use ondisk::ocfs2::hash::{self, NameHash, Sign};
 use ondisk::ocfs2::index::{INLINE, LEAF_LIST, ROOT_LIST, leaf_room, root_room};
 use ondisk::ocfs2::{DxEntry, DxLeaf, DxRoot, ExtentRecord, index::DxList};
 use zerocopy::little_endian::U32;
 
 use super::index_sum::IndexSum;
+use super::{free_list, names};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{DX_EXTRA, DX_LEAF_FIELDS, DX_PLACE, DX_ROOT_FIELDS};
-use crate::ocfs2::lookup;
 use crate::ocfs2::refused::Refused;
+use crate::ocfs2::state::State;
 use crate::ocfs2::tree::{self, Next};
-use crate::ocfs2::volume::{Volume, from, head, value};
+use crate::ocfs2::volume::{Volume, from, value};
 
 /// Leaves that are read together.
 const BATCH: usize = 1024;
@@ -35,16 +35,12 @@ pub(crate) struct Named {
     pub(crate) names: IndexSum,
 }
 
-/// Judges the entries of these indexes, by directory. Gives the number of indexes.
+/// Judges the entries of all indexes, and the lists of blocks with room that begin in their roots. Gives the number of indexes.
 ///
 /// # Errors
 /// The check was cancelled, or outgrew its memory.
-pub(super) fn check(
-    volume: &Volume<'_>,
-    directories: &BTreeMap<u64, Named>,
-    log: &mut Log,
-) -> Result<u64, Failure> {
-    for (&directory, named) in directories {
+pub(super) fn check(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u64, Failure> {
+    for (&directory, named) in &state.index_sums {
         volume.guard.hold()?;
         if volume.progress.cancelled() {
             return Err(Failure::Stopped);
@@ -58,7 +54,10 @@ pub(super) fn check(
             complete: true,
             extra: None,
         };
-        if !index.walk() || !index.complete || index.entries == named.names {
+        let Some(free) = index.walk() else { continue };
+        let (blocks, next) = (&state.directory_blocks, &state.free_next);
+        free_list::check(directory, free, blocks, next, index.log);
+        if !index.complete || index.entries == named.names {
             continue;
         }
         // An entry has no name. Which, is found by reading both again.
@@ -67,7 +66,7 @@ pub(super) fn check(
             index.walk();
         }
     }
-    Ok(directories.len() as u64)
+    Ok(state.index_sums.len() as u64)
 }
 
 /// An index during its check.
@@ -88,21 +87,17 @@ impl Index<'_, '_> {
         Finding::new(problem).inode(self.directory).block(block)
     }
 
-    /// Visits all entries; `false` where the index cannot be used, which was reported before.
-    fn walk(&mut self) -> bool {
-        let Ok(bytes) = self.volume.index_root(self.root) else {
-            return false;
-        };
+    /// Visits all entries, and gives the first block with room for names; none where the index cannot be used, which was reported before.
+    fn walk(&mut self) -> Option<u64> {
+        let bytes = self.volume.index_root(self.root).ok()?;
         let root: DxRoot = value(DxRoot::read(&bytes));
         let list = from(&bytes, ROOT_LIST);
         if root.dr_flags & INLINE != 0 {
             let room = root_room(self.volume.block_size());
             self.list(self.root, list, room, |_| true);
         } else {
-            match self.extents(list, root.dr_last_eb_blk.get()) {
-                Ok(extents) => self.leaves(&extents),
-                Err(_) => return false,
-            }
+            let extents = self.extents(list, root.dr_last_eb_blk.get()).ok()?;
+            self.leaves(&extents);
         }
         let counted = self.entries.count();
         if self.extra.is_none() && self.complete && u64::from(root.dr_num_entries.get()) != counted
@@ -111,7 +106,7 @@ impl Index<'_, '_> {
             let finding = finding.found(root.dr_num_entries.get()).expected(counted);
             self.log.own(finding.note("dr_num_entries"));
         }
-        true
+        Some(root.dr_free_blk.get())
     }
 
     /// The extents of the leaves, ascending.
@@ -227,64 +222,22 @@ struct Names {
 
 impl Names {
     fn of(volume: &Volume<'_>, directory: u64) -> Result<Names, Refused> {
-        let inode = volume.inode(directory)?;
-        let dinode = head(&inode);
-        let mut names = Names {
+        let mut found = Names {
             hashes: HashSet::new(),
             unread: HashSet::new(),
         };
-        let mut blocks = Vec::new();
-        tree::extents(volume, &inode, &mut |record| {
-            let count = volume.layout.block_of(record.leaf_clusters().into());
-            let left = volume.layout.blocks().saturating_sub(blocks.len() as u64);
-            let first = record.e_blkno.get();
-            blocks.extend((0..count.min(left)).map(|at| first.wrapping_add(at)));
-            Next::Continue
-        })?;
-        let size = dinode.i_size.get().div_ceil(volume.block_size() as u64);
-        blocks.truncate(usize::try_from(size).unwrap_or(usize::MAX));
         let seed = volume.sb.s_dx_seed.map(U32::get);
-        for batch in blocks.chunks(BATCH) {
-            volume.prefetch(batch.to_vec());
-            for &number in batch {
-                let Ok(block) = lookup::read(volume, &dinode, number) else {
-                    names.unread.insert(number);
-                    continue;
-                };
-                names.block(volume, number, &block, seed, volume.has_trailer(&dinode));
-            }
-        }
-        Ok(names)
-    }
-
-    fn block(
-        &mut self,
-        volume: &Volume<'_>,
-        number: u64,
-        block: &[u8],
-        seed: [u32; 3],
-        trailer: bool,
-    ) {
-        let end = if trailer {
-            Trailer::offset(volume.block_size())
-        } else {
-            block.len()
-        };
-        let mut offset = 0;
-        while offset < end {
-            let entry = directory::entry_at(block, offset);
-            let Some((entry, name)) = entry.filter(|(entry, _)| entry.rec_len.get() > 0) else {
-                self.unread.insert(number);
+        names::each(volume, directory, &mut |block, name| {
+            let Some(name) = name else {
+                found.unread.insert(block);
                 return;
             };
-            if entry.inode.get() != 0 {
-                for sign in [Sign::Signed, Sign::Unsigned] {
-                    let hash = hash::name_hash(seed, name, sign);
-                    self.hashes.insert((hash, number));
-                }
+            for sign in [Sign::Signed, Sign::Unsigned] {
+                let hash = hash::name_hash(seed, name, sign);
+                found.hashes.insert((hash, block));
             }
-            offset += usize::from(entry.rec_len.get());
-        }
+        })?;
+        Ok(found)
     }
 
     fn has(&self, hash: NameHash, block: u64) -> bool {

@@ -8,8 +8,8 @@ use super::chain::{Chain, Judge};
 use super::discontig;
 use crate::frame::finding::Finding;
 use crate::ocfs2::fsck_ocfs2::problems::{
-    GROUP_BLKNO, GROUP_CHAIN, GROUP_DUPLICATE, GROUP_FREE_BITS, GROUP_FREE_BITS_LOW, GROUP_GEN,
-    GROUP_GEOMETRY, GROUP_PARENT,
+    GROUP_BLKNO, GROUP_CHAIN, GROUP_CONTIG, GROUP_DUPLICATE, GROUP_FREE_BITS, GROUP_FREE_BITS_LOW,
+    GROUP_GEN, GROUP_GEOMETRY, GROUP_PARENT,
 };
 use crate::ocfs2::lookup::zeros;
 use crate::ocfs2::refused::Refused;
@@ -63,6 +63,14 @@ impl Judge<'_, '_, '_> {
         } else if stored < free {
             self.log
                 .own(at(&GROUP_FREE_BITS_LOW).found(stored).expected(free));
+        }
+        if self.places.is_some() {
+            let longest = chain::longest_zeros(from(bytes, BITMAP), group.bg_bits.get().into());
+            let stored = usize::from(group.bg_contig_free_bits.get());
+            if stored > longest {
+                let finding = at(&GROUP_CONTIG).found(stored as u64);
+                self.log.own(finding.expected(longest as u64));
+            }
         }
         self.geometry(group, block);
         if usize::from(group.bg_size.get()) == chain::DISCONTIG_BITMAP

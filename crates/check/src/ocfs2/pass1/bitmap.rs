@@ -4,9 +4,12 @@ use ondisk::bytes::le64;
 use ondisk::ocfs2::chain::BITMAP;
 use ondisk::ocfs2::feature;
 
+use super::logs::Window;
 use crate::frame::finding::Finding;
 use crate::ocfs2::fsck_ocfs2::log::Log;
-use crate::ocfs2::fsck_ocfs2::problems::{BACKUP_CLUSTER_CLAIMED, CLUSTER_ALLOC_BIT};
+use crate::ocfs2::fsck_ocfs2::problems::{
+    BACKUP_CLUSTER_CLAIMED, CLUSTER_ALLOC_BIT, LALLOC_GLOBAL,
+};
 use crate::ocfs2::state::State;
 use crate::ocfs2::volume::{Volume, from};
 
@@ -45,6 +48,31 @@ pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
     }
 }
 
+/// Clusters of the windows of local allocators that are free in the global bitmap, whoever uses them: another slot may take them.
+pub(super) fn windows(state: &State, windows: &[Window], log: &mut Log) {
+    if !state.bitmap_loaded {
+        return;
+    }
+    for window in windows {
+        let mut bits = vec![0; window.total.div_ceil(64) as usize];
+        fill_to(
+            state,
+            window.first.into(),
+            u64::from(window.first) + u64::from(window.total),
+            &mut bits,
+        );
+        let set: u32 = bits.iter().map(|word: &u64| word.count_ones()).sum();
+        if set < window.total {
+            let finding = Finding::new(&LALLOC_GLOBAL).inode(window.inode);
+            let finding = finding.found(window.total - set);
+            log.own(finding.note(format!(
+                "of the {} clusters from {} on",
+                window.total, window.first
+            )));
+        }
+    }
+}
+
 /// The clusters of a word that are set and not used, or used and not set. Those of backup superblocks belong to no inode.
 fn differ(
     volume: &Volume<'_>,
@@ -75,8 +103,13 @@ fn differ(
 
 /// The global bitmap from a cluster on, a bit for each; clusters that no group covers are free.
 fn fill(volume: &Volume<'_>, state: &State, first: u64, bits: &mut [u64]) {
-    bits.fill(0);
     let end = (first + bits.len() as u64 * 64).min(volume.clusters().into());
+    fill_to(state, first, end, bits);
+}
+
+/// The same, up to a cluster.
+fn fill_to(state: &State, first: u64, end: u64, bits: &mut [u64]) {
+    bits.fill(0);
     let before = state.bitmap.regions.range(..first).next_back();
     let within = state.bitmap.regions.range(first..end);
     for region in before.into_iter().chain(within).map(|(_, region)| region) {

@@ -1,7 +1,7 @@
 //! The blocks of an inode, and its sizes.
 
 use ondisk::ocfs2::dinode::{BODY, InlineHead, dynamic, flag, inline_room, symlink_room};
-use ondisk::ocfs2::extent::{ExtentHead, inode_room};
+use ondisk::ocfs2::extent::{ExtentHead, UNWRITTEN, inode_room};
 use ondisk::ocfs2::index::{INLINE, ROOT_LIST};
 use ondisk::ocfs2::{Dinode, DxRoot, ExtentList, ExtentRecord, directory, feature};
 
@@ -12,16 +12,18 @@ use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
-    DIR_SIZE, DIR_ZERO, DX_ROOT_FIELDS, DX_TREE_CORRUPT, INLINE_DATA_COUNT_INVALID, INODE_CLUSTERS,
-    INODE_INLINE_CLUSTERS, INODE_INLINE_SIZE, INODE_LAST_EB, INODE_SIZE, INODE_SPARSE_CLUSTERS,
-    INODE_SPARSE_SIZE, INODE_WALK, LINK_BLOCKS, LINK_FAST_NULLTERM, LINK_FAST_SIZE, LINK_NULLTERM,
-    LINK_SIZE,
+    DIR_SIZE, DIR_ZERO, DX_ROOT_FIELDS, DX_TREE_CORRUPT, EXTENT_BEYOND_SIZE,
+    INLINE_DATA_COUNT_INVALID, INODE_CLUSTERS, INODE_INLINE_CLUSTERS, INODE_INLINE_SIZE,
+    INODE_LAST_EB, INODE_SIZE, INODE_SPARSE_CLUSTERS, INODE_SPARSE_SIZE,
+    INODE_SPARSE_SIZE_UNWRITTEN, INODE_WALK, LINK_BLOCKS, LINK_FAST_NULLTERM, LINK_FAST_SIZE,
+    LINK_NULLTERM, LINK_SIZE,
 };
 use crate::ocfs2::refused::Refused;
 use crate::ocfs2::tree::{self, Next};
 use crate::ocfs2::volume::{Volume, from, value};
 
-/// The number of `file_type` of a directory and of a symbolic link.
+/// The number of `file_type` of a regular file, of a directory and of a symbolic link.
+const REGULAR: u8 = 1;
 const DIRECTORY: u8 = 2;
 const SYMLINK: u8 = 7;
 
@@ -35,6 +37,8 @@ pub(super) fn is_fast_link(inode: &Dinode) -> bool {
 struct Walked {
     blocks: u64,
     last: u64,
+    /// The block after the last one of an extent with contents.
+    written: u64,
     /// Bytes of a symbolic link's target, and whether its NUL was met.
     target: u64,
     ended: bool,
@@ -182,6 +186,9 @@ fn walk(
         walked.blocks += count;
         if count > 0 {
             walked.last = walked.last.max(first + count - 1);
+            if record.flags() & UNWRITTEN == 0 {
+                walked.written = walked.written.max(first + count);
+            }
         }
         Next::Continue
     })?;
@@ -294,13 +301,21 @@ fn sizes(volume: &Volume<'_>, log: &mut Log, inode: &Dinode, kind: u8, walked: &
     let per_cluster = volume.layout.blocks_per_cluster();
     if volume.sb.has_incompat(feature::SPARSE) {
         let last = walked.last.wrapping_add(1) / per_cluster;
-        let before = last
-            .wrapping_sub(1)
-            .wrapping_mul(volume.layout.cluster_size());
+        let begin = |end: u64| {
+            let last = end.wrapping_sub(1);
+            last.wrapping_mul(volume.layout.cluster_size())
+        };
+        let before = begin(last);
         let sized = kind != SYMLINK && kind != DIRECTORY;
         if walked.blocks > 0 && sized && size <= before {
+            let written = walked.written / per_cluster;
+            let problem = if written > 0 && size <= begin(written) {
+                &INODE_SPARSE_SIZE
+            } else {
+                &INODE_SPARSE_SIZE_UNWRITTEN
+            };
             log.add(
-                at(&INODE_SPARSE_SIZE)
+                at(problem)
                     .found(size)
                     .expected(format!("more than {before}")),
             );
@@ -323,6 +338,11 @@ fn sizes(volume: &Volume<'_>, log: &mut Log, inode: &Dinode, kind: u8, walked: &
     let bytes = blocks.wrapping_mul(volume.block_size() as u64);
     if kind != SYMLINK && size > bytes {
         log.add(at(&INODE_SIZE).found(size).expected(bytes));
+    }
+    let needed = size.div_ceil(volume.layout.cluster_size());
+    if kind == REGULAR && blocks / per_cluster > needed {
+        let finding = at(&EXTENT_BEYOND_SIZE).found(blocks / per_cluster);
+        log.own(finding.expected(needed).note("clusters"));
     }
     let expected = blocks.div_ceil(per_cluster);
     if clusters != expected {

@@ -11,7 +11,7 @@ use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::Exit;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
-    EB_BLKNO, EB_GEN, EB_GEN_FIX, EXTENT_BLKNO_RANGE, EXTENT_BLKNO_UNALIGNED,
+    EB_BLKNO, EB_GEN, EB_GEN_FIX, EB_NEXT_LEAF, EXTENT_BLKNO_RANGE, EXTENT_BLKNO_UNALIGNED,
     EXTENT_CLUSTERS_OVERRUN, EXTENT_EB_INVALID, EXTENT_LIST_COUNT, EXTENT_LIST_DEPTH,
     EXTENT_LIST_FREE, EXTENT_MARKED_REFCOUNTED, EXTENT_MARKED_UNWRITTEN, EXTENT_ORDER,
     EXTENT_OVERLAP, NO_HOLES,
@@ -51,6 +51,8 @@ pub(super) struct Tree<'a, 'v> {
     pub(super) clusters: u64,
     path: Vec<u64>,
     visited: u64,
+    /// The leaf visited last and the one that it says comes next; none at the first one, and after one that was not visited.
+    leaf: Option<(u64, u64)>,
 }
 
 impl<'a, 'v> Tree<'a, 'v> {
@@ -72,6 +74,7 @@ impl<'a, 'v> Tree<'a, 'v> {
             clusters: 0,
             path: Vec::new(),
             visited: 0,
+            leaf: None,
         }
     }
 
@@ -124,6 +127,7 @@ impl<'a, 'v> Tree<'a, 'v> {
         for (at, record) in list.first(limit).enumerate() {
             let clusters = record.clusters_at(own);
             if sparse && own > 0 && at == 0 && clusters == 0 {
+                self.leaf = None;
                 continue;
             }
             let cpos = record.e_cpos.get();
@@ -145,6 +149,19 @@ impl<'a, 'v> Tree<'a, 'v> {
                 self.mark(record);
                 self.clusters += u64::from(clusters);
             }
+        }
+        if depth.is_none()
+            && let Some((last, next)) = self.leaf.take()
+        {
+            self.next_leaf(last, next, 0);
+        }
+    }
+
+    /// Compares what a leaf says of the one after it.
+    fn next_leaf(&mut self, leaf: u64, next: u64, expected: u64) {
+        if next != expected {
+            let finding = self.at(&EB_NEXT_LEAF).block(leaf);
+            self.log.own(finding.found(next).expected(expected));
         }
     }
 
@@ -197,7 +214,10 @@ impl<'a, 'v> Tree<'a, 'v> {
         self.state.tree_block(number);
         let bytes = match self.volume.extent_block(number) {
             Ok(bytes) => bytes,
-            Err(refused) => return refused != Refused::Magic,
+            Err(refused) => {
+                self.leaf = None;
+                return refused != Refused::Magic;
+            }
         };
         let eb: ExtentBlock = value(ExtentBlock::read(&bytes));
         if eb.h_blkno.get() != number {
@@ -211,6 +231,13 @@ impl<'a, 'v> Tree<'a, 'v> {
                 .found(eb.h_fs_generation.get());
             self.log.add(finding.expected(self.volume.generation()));
             self.log.add(self.at(&EB_GEN_FIX).block(number));
+        }
+        let below: ExtentHead = value(ExtentHead::read(from(&bytes, BLOCK_LIST)));
+        if below.l_tree_depth.get() == 0 {
+            let before = self.leaf.replace((number, eb.h_next_leaf_blk.get()));
+            if let Some((before, next)) = before {
+                self.next_leaf(before, next, number);
+            }
         }
         self.path.push(number);
         let room = block_room(self.volume.block_size());

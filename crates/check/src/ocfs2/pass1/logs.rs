@@ -111,11 +111,22 @@ pub(super) fn truncate(volume: &Volume<'_>, log: &mut Log, inode: &Dinode, bytes
     }
 }
 
-/// Marks the free bits of all windows: their clusters are set in the global bitmap.
-pub(super) fn mark_windows(volume: &Volume<'_>, state: &mut State, log: &mut Log) {
+/// A window of a local allocator.
+pub(super) struct Window {
+    /// The allocator.
+    pub(super) inode: u64,
+    /// The first cluster.
+    pub(super) first: u32,
+    /// Clusters.
+    pub(super) total: u32,
+}
+
+/// Marks the free bits of all windows: their clusters are set in the global bitmap. Gives the windows that can be used.
+pub(super) fn mark_windows(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Vec<Window> {
+    let mut windows = Vec::new();
     for slot in 0..volume.slots() {
         let Some(bytes) = slot_file(volume, "local_alloc", slot) else {
-            return;
+            return windows;
         };
         let inode = head(&bytes);
         let window: LocalAlloc = value(LocalAlloc::read(from(&bytes, BODY)));
@@ -134,7 +145,13 @@ pub(super) fn mark_windows(volume: &Volume<'_>, state: &mut State, log: &mut Log
                 state.mark(volume, log, first + at, 1);
             }
         }
+        windows.push(Window {
+            inode: inode.i_blkno.get(),
+            first,
+            total,
+        });
     }
+    windows
 }
 
 /// Marks the clusters of all truncate logs: they are free once the log is replayed, and not before.

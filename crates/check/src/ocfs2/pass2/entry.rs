@@ -11,9 +11,9 @@ use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::problems::{
     DIR_NO_PARENT_RECORD, DIR_PARENT_DUP, DIRENT_DOT_EXCESS, DIRENT_DOT_INODE, DIRENT_DOTTY_DUP,
-    DIRENT_DUPLICATE, DIRENT_INODE_FREE, DIRENT_INODE_RANGE, DIRENT_INODE_UNCOVERED,
-    DIRENT_NAME_CHARS, DIRENT_NAME_INNER, DIRENT_NOT_DOTTY, DIRENT_TYPE, DIRENT_TYPE_UNKNOWN,
-    DIRENT_ZERO, DX_LOOKUP_FAILED, DX_LOOKUP_FAILED_SIGN, DX_TREE_CORRUPT,
+    DIRENT_DUPLICATE, DIRENT_DUPLICATE_FAR, DIRENT_INODE_FREE, DIRENT_INODE_RANGE,
+    DIRENT_INODE_UNCOVERED, DIRENT_NAME_CHARS, DIRENT_NAME_INNER, DIRENT_NOT_DOTTY, DIRENT_TYPE,
+    DIRENT_TYPE_UNKNOWN, DIRENT_ZERO, DX_LOOKUP_FAILED, DX_LOOKUP_FAILED_SIGN, DX_TREE_CORRUPT,
 };
 use crate::ocfs2::lookup;
 use crate::ocfs2::refused::Refused;
@@ -65,7 +65,7 @@ impl Pass<'_, '_> {
         if dots == 0 && !self.linkage(place, target, &at) {
             return false;
         }
-        self.duplicate(entry, name, &at);
+        self.duplicate(place, entry, name, &at);
         if !self.index(place, inode, name, &at) {
             return false;
         }
@@ -172,17 +172,27 @@ impl Pass<'_, '_> {
         true
     }
 
-    fn duplicate(&mut self, entry: &Entry, name: &[u8], at: &dyn Fn(&'static Problem) -> Finding) {
+    fn duplicate(
+        &mut self,
+        place: Place,
+        entry: &Entry,
+        name: &[u8],
+        at: &dyn Fn(&'static Problem) -> Finding,
+    ) {
         if self.name_bytes > NAMES {
             self.forget_names();
+            self.state.twice.forgotten.insert(place.directory);
         }
         if self.names.insert(name.to_vec()) {
             self.name_bytes += name.len() + NAME_OVERHEAD;
             return;
         }
+        self.state.twice.reported(place.directory, name);
         // fsck.ocfs2 asks only where it finds another name to give.
         if self.has_replacement(entry, name) {
             self.log.add(at(&DIRENT_DUPLICATE));
+        } else {
+            self.log.own(at(&DIRENT_DUPLICATE_FAR));
         }
     }
 

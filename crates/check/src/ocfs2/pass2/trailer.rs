@@ -11,11 +11,15 @@ use crate::ocfs2::fsck_ocfs2::problems::{
 };
 
 impl Pass<'_, '_> {
-    /// Judges the trailer.
+    /// Judges the trailer, and remembers where it leads.
     pub(super) fn trailer(&mut self, place: Place, block: &[u8]) {
         let Ok(trailer) = Trailer::of_block(block) else {
             return;
         };
+        if trailer.db_free_next.get() != 0 {
+            let next = trailer.db_free_next.get();
+            self.state.free_next.insert(place.block, next);
+        }
         let at = |problem: &'static Problem| {
             let finding = Finding::new(problem).inode(place.directory);
             finding.block(place.block).logical(place.logical)

@@ -40,8 +40,10 @@ pub enum End {
 pub struct Case {
     /// Its name: the code in small letters, and what distinguishes it from others of the same code.
     pub name: &'static str,
-    /// The code it is made to raise.
+    /// The code it is made to raise; empty where fsck.ocfs2 prints none.
     pub code: &'static str,
+    /// The code of `fslab check` with the verdict `strict`, where fsck.ocfs2 does not look for the fault; else empty.
+    pub strict: &'static str,
     /// Further codes that follow from it.
     pub also: &'static [&'static str],
     /// The volume that it is tested on; others with the same features do as well.
@@ -117,6 +119,7 @@ pub(super) const fn fields(
     Case {
         name,
         code,
+        strict: "",
         also: &[],
         base: Base::Rich,
         about,
@@ -135,6 +138,7 @@ pub(super) const fn with(
     Case {
         name,
         code,
+        strict: "",
         also: &[],
         base: Base::Rich,
         about,
@@ -155,6 +159,11 @@ pub(super) const fn edit(at: At, offset: usize, width: usize, value: Value) -> E
 impl Case {
     pub(super) const fn also(mut self, also: &'static [&'static str]) -> Self {
         self.also = also;
+        self
+    }
+
+    pub(super) const fn strict(mut self, code: &'static str) -> Self {
+        self.strict = code;
         self
     }
 

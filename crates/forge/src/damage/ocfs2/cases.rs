@@ -10,6 +10,7 @@ mod links;
 mod logs;
 mod quota;
 mod refcounts;
+mod strict;
 
 use super::case::Case;
 
@@ -26,6 +27,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         directories::CASES,
         links::CASES,
         quota::CASES,
+        strict::CASES,
     ]
     .into_iter()
     .flatten()

@@ -146,12 +146,12 @@ impl Named {
     }
 }
 
-/// The codes of fsck.ocfs2 for a case; without any it ends early.
-fn codes(case: &ocfs2::Case) -> String {
-    if case.code.is_empty() {
-        "no code".to_owned()
-    } else {
-        case.code.to_owned()
+/// The code of a case: that of fsck.ocfs2 or, where it does not look for the fault, that of our own check. Without any, fsck.ocfs2 ends early.
+fn codes(case: &ocfs2::Case) -> &'static str {
+    match (case.code, case.strict) {
+        ("", "") => "no code",
+        ("", strict) => strict,
+        (code, _) => code,
     }
 }
 
@@ -203,6 +203,9 @@ fn list() -> String {
             case.about
         );
         match case.end {
+            ocfs2::End::Complete if !case.strict.is_empty() => {
+                text.push_str(" [fsck.ocfs2 1.8.7 does not look for it]");
+            }
             ocfs2::End::Complete => {}
             ocfs2::End::Exit(code) => {
                 let _ = write!(text, " [fsck.ocfs2 1.8.7 ends with exit code {code}]");

@@ -47,6 +47,7 @@ problems! {
     GROUP_CHAIN_LONG as "GROUP_CHAIN_LOOP" = 0x0202 1 Optional Cosmetic "a chain is longer than an even distribution of groups makes it";
     DIRENT_LENGTH_ATTRIBUTES as "DIRENT_LENGTH" = 0x0203 6 Optional Cosmetic "the attributes after inline entries are taken for an entry";
     XATTR_HASH_SIGN as "XATTR_HASH_INVALID" = 0x0204 4 Optional Cosmetic "an attribute's hash is over unsigned characters, as kernels since 6.2 write it";
+    INODE_SPARSE_SIZE_UNWRITTEN as "INODE_SPARSE_SIZE" = 0x0205 4 Optional Cosmetic "extents past the end of a file are all unwritten, as a program may have them allocated";
 
     // What fsck.ocfs2 does not look for.
     META_CRC = 0x0300 4 Error Metadata "the checksum of a metadata block is wrong";
@@ -75,4 +76,13 @@ problems! {
     ORPHAN_STATE = 0x0318 11 Error Accounting "an orphan's flag, slot and name in an orphan directory do not agree";
     XATTR_ORDER = 0x0319 4 Error Metadata "a bucket has hashes of another range, or begins before the end of the one before it";
     SB_BLOCK_SIZE = 0x031a 0 Error Metadata "s_blocksize_bits has bits that are no part of a size";
+    GROUP_CONTIG = 0x031b 1 Error Cosmetic "bg_contig_free_bits is larger than the longest run of free bits";
+    EXTENT_BEYOND_SIZE = 0x031c 4 Error Cosmetic "clusters of a file lie wholly past its end, on a volume without sparse files";
+    DIRENT_DUPLICATE_FAR = 0x031d 11 Error Data "a name occurs twice in a directory, where fsck.ocfs2 does not compare the two";
+    DIR_FREE_LIST = 0x031e 11 Error Metadata "the list of a directory's blocks with room leads back to itself, or out of the directory";
+    EB_NEXT_LEAF = 0x031f 4 Error Metadata "h_next_leaf_blk of an extent block does not lead to the next leaf";
+    QUOTA_LOCAL = 0x0320 11 Error Accounting "the head of a slot's quota file is wrong, or the file was not closed";
+    HEARTBEAT_FILE = 0x0321 11 Error Metadata "the heartbeat file has a hole, or ends before its size";
+    JOURNAL_SUPER = 0x0322 11 Error Metadata "the superblock of a journal does not fit its file, or has features that the other journals have not";
+    LALLOC_GLOBAL = 0x0323 4 Error Data "clusters of a local allocator's window are free in the global bitmap";
 }

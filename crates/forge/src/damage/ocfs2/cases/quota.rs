@@ -19,7 +19,7 @@ pub(super) static CASES: &[Case] = &[
         "QMAGIC_INVALID",
         "the head of a quota file has another magic number",
         |volume| {
-            let file = File::of(volume)?;
+            let file = File::of(volume, FILE)?;
             file.change(volume, 0, |bytes| bytes[0] ^= 1)
         },
     )
@@ -29,7 +29,7 @@ pub(super) static CASES: &[Case] = &[
         "QTREE_BLK_INVALID",
         "the checksum of the root of a quota file's tree is wrong",
         |volume| {
-            let file = File::of(volume)?;
+            let file = File::of(volume, FILE)?;
             let at = file.place(1)?;
             let mut block = volume.block(at)?;
             block[100..108].fill(0x5a);
@@ -43,7 +43,7 @@ pub(super) static CASES: &[Case] = &[
         "DQBLK_INVALID",
         "a block of quota entries has more entries than it has room for",
         |volume| {
-            let file = File::of(volume)?;
+            let file = File::of(volume, FILE)?;
             let (_, leaf) = file.leaf(volume)?;
             file.change(volume, leaf, too_many)
         },
@@ -54,7 +54,7 @@ pub(super) static CASES: &[Case] = &[
         "DUP_DQBLK_VALID",
         "a quota file has two entries for a user",
         |volume| {
-            let file = File::of(volume)?;
+            let file = File::of(volume, FILE)?;
             let (_, leaf) = file.leaf(volume)?;
             file.change(volume, leaf, |bytes| {
                 let first = QuotaLeaf::SIZE..QuotaLeaf::SIZE + QuotaEntry::SIZE;
@@ -69,7 +69,7 @@ pub(super) static CASES: &[Case] = &[
         "DUP_DQBLK_INVALID",
         "a quota file has an entry for a user once more, in a damaged block",
         |volume| {
-            let file = File::of(volume)?;
+            let file = File::of(volume, FILE)?;
             let (above, leaf) = file.leaf(volume)?;
             let copy = volume.block(file.place(leaf)?)?;
             let file = file.longer(volume)?;
@@ -86,6 +86,14 @@ pub(super) static CASES: &[Case] = &[
     )
     .also(&["QMAGIC_INVALID"])
     .on(Base::Quota),
+    with(
+        "quota-local",
+        "",
+        "the quota file of a slot has another magic number",
+        |volume| File::of(volume, "aquota.user:0000")?.change(volume, 0, |bytes| bytes[0] ^= 1),
+    )
+    .strict("QUOTA_LOCAL")
+    .on(Base::Quota),
 ];
 
 /// More entries than a block holds.
@@ -100,8 +108,8 @@ struct File {
 }
 
 impl File {
-    fn of(volume: &Volume<'_>) -> Result<File, Error> {
-        let inode = volume.file(FILE)?;
+    fn of(volume: &Volume<'_>, name: &str) -> Result<File, Error> {
+        let inode = volume.file(name)?;
         let bytes = volume.block(inode)?;
         let used = Dinode::read(&bytes)?.i_size.get() as usize / volume.block_size;
         let mut blocks = volume.blocks(&bytes)?;
@@ -159,6 +167,6 @@ impl File {
         head.i_clusters = (clusters + 1).into();
         head.i_size = (head.i_size.get() + volume.block_size as u64).into();
         volume.put(self.inode, &mut bytes, Some(dinode::CHECK))?;
-        File::of(volume)
+        File::of(volume, FILE)
     }
 }
