@@ -14,21 +14,19 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
 use crate::arguments::{Place, Times};
-use crate::check_vs_e2fsck::{Peaks, cold};
+use crate::check_vs_e2fsck::Peaks;
+use crate::checker_pairs::{Checkers, From};
 use crate::checker_rows;
 use crate::needs;
-use crate::pairs::{Pairs, in_turn};
-use crate::run::{Stop, output, verdict};
+use crate::pairs::Pairs;
+use crate::run::{Stop, verdict};
 use crate::table::{Printer, Row, Table};
-use crate::watched::{self, Took};
 
 const MIB: f64 = (1 << 20) as f64;
-/// Of a hot image at most one byte in this many comes from its disk.
-const COLD_SHARE: u64 = 50;
 /// Files of the measurements of 2011.
 const FILES: u64 = 1_556_247;
 
@@ -85,12 +83,6 @@ impl Part {
     }
 }
 
-struct Bench {
-    arguments: Arguments,
-    fslab: String,
-    stop: Stop,
-}
-
 pub(crate) fn main(arguments: Arguments) -> ExitCode {
     verdict("check_vs_fsck_ocfs2", bench(arguments))
 }
@@ -106,181 +98,65 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     let fslab = arguments.fslab.clone();
     let fslab = fslab.unwrap_or_else(|| own.with_file_name("fslab"));
     needs::measured(&fslab)?;
-    let bench = Bench {
+    let checkers = Checkers {
         fslab: fslab.display().to_string(),
-        arguments,
+        pairs: arguments.times.pairs(),
         stop: Stop::on_signals()?,
     };
     let folder = tempfile::Builder::new()
         .prefix("fslab-check-ocfs2-")
-        .tempdir_in(&bench.arguments.place.dir)?;
-    let kept = bench.arguments.images.as_deref();
+        .tempdir_in(&arguments.place.dir)?;
+    let kept = arguments.images.as_deref();
     let folder = kept.unwrap_or(folder.path());
-    let image = folder.join(format!("ocfs2-{}-files.img", bench.arguments.files));
-    if !image.exists() {
-        bench.forge(&image)?;
-    }
-    bench.compare(&image)
+    let image = folder.join(format!("ocfs2-{}-files.img", arguments.files));
+    let files = arguments.files.to_string();
+    let words = ["--size", &arguments.size, "--files", &files];
+    let words = [&words[..], &["--preset", "paper-2011", "--slots", "1"]].concat();
+    checkers.forge(&image, "ocfs2", &words)?;
+    compare(&checkers, &arguments, &image)
 }
 
-impl Bench {
-    fn forge(&self, image: &Path) -> Result<()> {
-        // What was killed half way is not found as an image.
-        let unfinished = image.with_extension("part");
-        let (path, files) = (
-            unfinished.display().to_string(),
-            self.arguments.files.to_string(),
-        );
-        let words = [
-            "forge",
-            "ocfs2",
-            &path,
-            "--size",
-            &self.arguments.size,
-            "--preset",
-            "paper-2011",
-            "--files",
-            &files,
-            "--slots",
-            "1",
-            "--sync",
-        ];
-        let took = watched::run(&self.fslab, &words, &self.stop)?;
-        ensure!(
-            took.code == 0,
-            "fslab {}: exit code {}",
-            words.join(" "),
-            took.code
-        );
-        eprintln!("forged {files} files in {:.2} s", took.seconds);
-        Ok(std::fs::rename(&unfinished, image)?)
-    }
-
-    fn compare(&self, image: &Path) -> Result<bool> {
-        let path = image.display().to_string();
-        let (bytes, requests) = self.reads(&path)?;
-        let mut table = Table::new(
-            format!(
-                "{} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
-                self.arguments.files,
-                bytes / MIB
-            ),
-            &["check", "fsck.ocfs2", "faster", "pairs"],
-        );
-        let (mut peaks, mut beside) = (Peaks::default(), None);
-        for &part in &self.arguments.parts {
-            let (pairs, of_part) = match part {
-                Part::Memory => self.in_memory(image)?,
-                _ => self.part(part, image)?,
-            };
-            peaks.take(of_part);
-            table.rows.push(row(part, &pairs));
-            if part == Part::Cold {
-                let times = (self.arguments.times.pairs(), &self.stop);
-                beside = Some(checker_rows::beside_a_plain_reader(
-                    image,
-                    "fsck.ocfs2",
-                    bytes,
-                    &pairs,
-                    times,
-                )?);
+fn compare(checkers: &Checkers, arguments: &Arguments, image: &Path) -> Result<bool> {
+    let (bytes, requests) = checkers.reads(image)?;
+    let mut table = Table::new(
+        format!(
+            "{} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
+            arguments.files,
+            bytes / MIB
+        ),
+        &["check", "fsck.ocfs2", "faster", "pairs"],
+    );
+    let (mut peaks, mut beside) = (Peaks::default(), None);
+    let reference = ("fsck.ocfs2", &["-fn"][..]);
+    for &part in &arguments.parts {
+        let measure = |image: &Path, from| checkers.measure(part.name(), image, from, reference);
+        let (pairs, of_part) = match part {
+            Part::Hot => measure(image, From::Cache)?,
+            Part::Memory => {
+                let (_folder, copy) = checkers.copy(image, &arguments.memory)?;
+                measure(&copy, From::Memory)?
             }
+            Part::Cold => measure(image, From::Disk)?,
+        };
+        peaks.take(of_part);
+        table.rows.push(row(part, &pairs));
+        if part == Part::Cold {
+            beside = Some(checker_rows::beside_a_plain_reader(
+                image,
+                "fsck.ocfs2",
+                bytes,
+                &pairs,
+                (checkers.pairs, &checkers.stop),
+            )?);
         }
-        let mut printer = Printer::default();
+    }
+    let mut printer = Printer::default();
+    printer.show(&table);
+    printer.show(&memory(peaks));
+    if let Some(table) = beside {
         printer.show(&table);
-        printer.show(&memory(peaks));
-        if let Some(table) = beside {
-            printer.show(&table);
-        }
-        Ok(printer.all_met())
     }
-
-    /// Bytes and requests of `fslab check`, by its own report.
-    fn reads(&self, image: &str) -> Result<(f64, f64)> {
-        let words = ["check", "--io", "direct", "--format", "json", image];
-        let report: serde_json::Value = serde_json::from_str(&output(&self.fslab, &words)?)?;
-        let total = &report["total"];
-        let field = |name: &str| {
-            let value = total[name].as_f64();
-            value.with_context(|| format!("the report has no {name}: {total}"))
-        };
-        Ok((field("bytes")?, field("requests")?))
-    }
-
-    /// A copy of the image on a tmpfs.
-    fn in_memory(&self, image: &Path) -> Result<(Pairs, Peaks)> {
-        let folder = tempfile::Builder::new()
-            .prefix("fslab-check-ocfs2-")
-            .tempdir_in(&self.arguments.memory)?;
-        let copy = folder.path().join("image");
-        let (from, to) = (image.display().to_string(), copy.display().to_string());
-        output("cp", &["--sparse=always", &from, &to])?;
-        self.part(Part::Memory, &copy)
-    }
-
-    /// All pairs of a part, and the most memory of each side.
-    fn part(&self, part: Part, image: &Path) -> Result<(Pairs, Peaks)> {
-        use std::os::unix::fs::MetadataExt as _;
-        let path = image.display().to_string();
-        let allowed = image.metadata()?.blocks() * 512 / COLD_SHARE;
-        if part == Part::Hot {
-            let words = ["check", "--io", "buffered", &path];
-            for _ in 0..2 {
-                watched::run(&self.fslab, &words, &self.stop)?;
-            }
-        }
-        let wanted = self.arguments.times.pairs() as usize;
-        let (mut pairs, mut peaks, mut tried) = (Pairs::default(), Peaks::default(), 0_usize);
-        while pairs.ours.len() < wanted && tried < 2 * wanted {
-            self.stop.check()?;
-            let run = |ours: bool| -> Result<Took> {
-                if part == Part::Cold {
-                    cold(image, None)?;
-                }
-                self.side(ours, &path)
-            };
-            let (ours, theirs) = in_turn(tried.is_multiple_of(2), || run(true), || run(false))?;
-            tried += 1;
-            let counts = part == Part::Cold || ours.fetched <= allowed;
-            eprintln!(
-                "{part:?}: {:.3} and {:.3} s, {:.1} MiB and {:.1} MiB from devices{}",
-                ours.seconds,
-                theirs.seconds,
-                ours.fetched as f64 / MIB,
-                theirs.fetched as f64 / MIB,
-                if counts { "" } else { ": not hot, once more" }
-            );
-            if counts {
-                peaks.take(Peaks {
-                    ours: ours.peak,
-                    theirs: theirs.peak,
-                });
-                pairs.push(ours.seconds, theirs.seconds);
-            }
-        }
-        ensure!(
-            !pairs.ours.is_empty(),
-            "the page cache never held the image"
-        );
-        Ok((pairs, peaks))
-    }
-
-    /// One run of a side, which must find nothing.
-    fn side(&self, ours: bool, target: &str) -> Result<Took> {
-        let (program, words) = if ours {
-            (self.fslab.as_str(), ["check", target])
-        } else {
-            ("fsck.ocfs2", ["-fn", target])
-        };
-        let took = watched::run(program, &words, &self.stop)?;
-        ensure!(
-            took.code == 0,
-            "{program} {}: exit code {}",
-            words.join(" "),
-            took.code
-        );
-        Ok(took)
-    }
+    Ok(printer.all_met())
 }
 
 fn row(part: Part, pairs: &Pairs) -> Row {

@@ -3,30 +3,31 @@
 //! Whole processes are compared, from start to exit, and both must find nothing. A pair is one run of each; the order alternates.
 //!
 //! - *hot*: everything that `check` reads is in the page cache; a pair in which it read more than a fiftieth of the image from a device is
-//!   repeated. xfs_repair opens an image with O_DIRECT where it can, so both run through a loop device or buffered as they choose.
+//!   repeated. xfs_repair opens an image with O_DIRECT where it can, so that a page cache is of no use to it.
 //! - *lean*: the same with `xfs_repair -n -o bhash=64`, the least memory that it takes.
+//! - *memory*: the image is on a tmpfs, where O_DIRECT reads memory: what remains is the programs' own time.
 //! - *cold*: caches are dropped before each run, and the bench fails if a page of the image stays cached.
+//! - *fastest*: cold, against the fastest of xfs_repair's settings: its defaults, no prefetch (`-P`), a thread for each allocation group
+//!   (`-o ag_stride=1`), both, and a larger hash of blocks.
 //!
 //! The cold row also shows a plain reader: its time for as many bytes as `check` reads is a lower bound for any checker on this disk.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
 use crate::arguments::{Place, Times};
-use crate::check_vs_e2fsck::{Peaks, cold};
+use crate::check_vs_e2fsck::Peaks;
+use crate::checker_pairs::{Checkers, From};
 use crate::checker_rows;
 use crate::needs;
-use crate::pairs::{Pairs, in_turn};
-use crate::run::{Stop, output, verdict};
+use crate::pairs::Pairs;
+use crate::run::{Stop, verdict};
 use crate::table::{Printer, Row, Table};
-use crate::watched::{self, Took};
 
 const MIB: f64 = (1 << 20) as f64;
-/// Of a hot image at most one byte in this many comes from its disk.
-const COLD_SHARE: u64 = 50;
 
 /// Measures the checker against xfs_repair.
 #[derive(Parser, Debug)]
@@ -47,9 +48,12 @@ pub(crate) struct Arguments {
         long,
         value_enum,
         value_delimiter = ',',
-        default_value = "hot,lean,cold"
+        default_value = "hot,lean,cold,fastest"
     )]
     parts: Vec<Part>,
+    /// Folder on a tmpfs for the part memory.
+    #[arg(long, default_value = "/dev/shm")]
+    memory: PathBuf,
     /// Folder to keep the image in for later runs [default: it is made and removed]
     #[arg(long)]
     images: Option<PathBuf>,
@@ -64,7 +68,9 @@ pub(crate) struct Arguments {
 enum Part {
     Hot,
     Lean,
+    Memory,
     Cold,
+    Fastest,
 }
 
 impl Part {
@@ -72,7 +78,9 @@ impl Part {
         match self {
             Part::Hot => "in the page cache",
             Part::Lean => "against -o bhash=64",
+            Part::Memory => "in memory",
             Part::Cold => "cold",
+            Part::Fastest => "cold, against the fastest",
         }
     }
 
@@ -80,24 +88,31 @@ impl Part {
     fn target(self) -> Option<f64> {
         match self {
             Part::Hot | Part::Cold => Some(5.0),
-            Part::Lean => None,
+            Part::Lean | Part::Memory | Part::Fastest => None,
         }
     }
 
     /// The part of its memory that it may take.
     fn memory(self) -> Option<f64> {
         match self {
-            Part::Hot | Part::Cold => Some(0.25),
-            Part::Lean => None,
+            Part::Hot | Part::Cold | Part::Memory => Some(0.25),
+            Part::Lean | Part::Fastest => None,
         }
     }
 }
 
-struct Bench {
-    arguments: Arguments,
-    fslab: String,
-    stop: Stop,
-}
+/// Arguments of xfs_repair by default.
+const DEFAULT: &[&str] = &["-n", "-f"];
+/// The least memory that it takes.
+const LEAN: &[&str] = &["-n", "-f", "-o", "bhash=64"];
+/// Settings that may be faster than its defaults: no prefetch, a thread for each allocation group, both, and a larger hash of blocks.
+const FAST: [&[&str]; 5] = [
+    DEFAULT,
+    &["-n", "-f", "-P"],
+    &["-n", "-f", "-o", "ag_stride=1"],
+    &["-n", "-f", "-P", "-o", "ag_stride=1"],
+    &["-n", "-f", "-o", "bhash=262144"],
+];
 
 pub(crate) fn main(arguments: Arguments) -> ExitCode {
     verdict("check_vs_xfs_repair", bench(arguments))
@@ -114,168 +129,90 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     let fslab = arguments.fslab.clone();
     let fslab = fslab.unwrap_or_else(|| own.with_file_name("fslab"));
     needs::measured(&fslab)?;
-    let bench = Bench {
+    let checkers = Checkers {
         fslab: fslab.display().to_string(),
-        arguments,
+        pairs: arguments.times.pairs(),
         stop: Stop::on_signals()?,
     };
     let folder = tempfile::Builder::new()
         .prefix("fslab-check-xfs-")
-        .tempdir_in(&bench.arguments.place.dir)?;
-    let kept = bench.arguments.images.as_deref();
+        .tempdir_in(&arguments.place.dir)?;
+    let kept = arguments.images.as_deref();
     let folder = kept.unwrap_or(folder.path());
-    let features = bench.arguments.features.replace(',', "-");
-    let image = folder.join(format!("xfs-{}-files{features}.img", bench.arguments.files));
-    if !image.exists() {
-        bench.forge(&image)?;
+    let features = arguments.features.replace(',', "-");
+    let image = folder.join(format!("xfs-{}-files{features}.img", arguments.files));
+    let files = arguments.files.to_string();
+    let mut words = vec!["--size", &arguments.size, "--files", &files];
+    if !arguments.features.is_empty() {
+        words.extend(["--features", &arguments.features]);
     }
-    bench.compare(&image)
+    checkers.forge(&image, "xfs", &words)?;
+    compare(&checkers, &arguments, &image)
 }
 
-impl Bench {
-    fn forge(&self, image: &Path) -> Result<()> {
-        // What was killed half way is not found as an image.
-        let unfinished = image.with_extension("part");
-        let (path, files) = (
-            unfinished.display().to_string(),
-            self.arguments.files.to_string(),
-        );
-        let mut words = vec![
-            "forge",
-            "xfs",
-            &path,
-            "--size",
-            &self.arguments.size,
-            "--files",
-            &files,
-            "--sync",
-        ];
-        if !self.arguments.features.is_empty() {
-            words.extend(["--features", &self.arguments.features]);
-        }
-        let took = watched::run(&self.fslab, &words, &self.stop)?;
-        ensure!(
-            took.code == 0,
-            "fslab {}: exit code {}",
-            words.join(" "),
-            took.code
-        );
-        eprintln!("forged {files} files in {:.2} s", took.seconds);
-        Ok(std::fs::rename(&unfinished, image)?)
-    }
-
-    fn compare(&self, image: &Path) -> Result<bool> {
-        let path = image.display().to_string();
-        let (bytes, requests) = self.reads(&path)?;
-        let mut table = Table::new(
-            format!(
-                "{} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
-                self.arguments.files,
-                bytes / MIB
-            ),
-            &["check", "xfs_repair", "faster", "pairs"],
-        );
-        let mut memory = Table::new("Peak memory, MiB", &["check", "xfs_repair", "ratio"]);
-        let mut beside = None;
-        for &part in &self.arguments.parts {
-            let (pairs, peaks) = self.part(part, image)?;
-            memory.rows.push(memory_row(part, peaks));
-            table.rows.push(row(part, &pairs));
-            if part == Part::Cold {
-                let times = (self.arguments.times.pairs(), &self.stop);
-                beside = Some(checker_rows::beside_a_plain_reader(
-                    image,
-                    "xfs_repair",
-                    bytes,
-                    &pairs,
-                    times,
-                )?);
+fn compare(checkers: &Checkers, arguments: &Arguments, image: &Path) -> Result<bool> {
+    let (bytes, requests) = checkers.reads(image)?;
+    let mut table = Table::new(
+        format!(
+            "{} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
+            arguments.files,
+            bytes / MIB
+        ),
+        &["check", "xfs_repair", "faster", "pairs"],
+    );
+    let mut memory = Table::new("Peak memory, MiB", &["check", "xfs_repair", "ratio"]);
+    let mut beside = None;
+    for &part in &arguments.parts {
+        let measure = |image: &Path, from, words| {
+            checkers.measure(part.name(), image, from, ("xfs_repair", words))
+        };
+        let (pairs, peaks) = match part {
+            Part::Hot => measure(image, From::Cache, DEFAULT)?,
+            Part::Lean => measure(image, From::Cache, LEAN)?,
+            Part::Memory => {
+                let (_folder, copy) = checkers.copy(image, &arguments.memory)?;
+                measure(&copy, From::Memory, DEFAULT)?
             }
+            Part::Cold => measure(image, From::Disk, DEFAULT)?,
+            Part::Fastest => measure(image, From::Disk, fastest(checkers, image)?)?,
+        };
+        memory.rows.push(memory_row(part, peaks));
+        table.rows.push(row(part, &pairs));
+        if part == Part::Cold {
+            beside = Some(checker_rows::beside_a_plain_reader(
+                image,
+                "xfs_repair",
+                bytes,
+                &pairs,
+                (checkers.pairs, &checkers.stop),
+            )?);
         }
-        let mut printer = Printer::default();
+    }
+    let mut printer = Printer::default();
+    printer.show(&table);
+    printer.show(&memory);
+    if let Some(table) = beside {
         printer.show(&table);
-        printer.show(&memory);
-        if let Some(table) = beside {
-            printer.show(&table);
-        }
-        Ok(printer.all_met())
     }
+    Ok(printer.all_met())
+}
 
-    /// Bytes and requests of `fslab check`, by its own report.
-    fn reads(&self, image: &str) -> Result<(f64, f64)> {
-        let words = ["check", "--io", "direct", "--format", "json", image];
-        let report: serde_json::Value = serde_json::from_str(&output(&self.fslab, &words)?)?;
-        let total = &report["total"];
-        let field = |name: &str| {
-            let value = total[name].as_f64();
-            value.with_context(|| format!("the report has no {name}: {total}"))
-        };
-        Ok((field("bytes")?, field("requests")?))
-    }
-
-    /// All pairs of a part, and the most memory of each side.
-    fn part(&self, part: Part, image: &Path) -> Result<(Pairs, Peaks)> {
-        use std::os::unix::fs::MetadataExt as _;
-        let path = image.display().to_string();
-        let allowed = image.metadata()?.blocks() * 512 / COLD_SHARE;
-        if part != Part::Cold {
-            let words = ["check", "--io", "buffered", &path];
-            for _ in 0..2 {
-                watched::run(&self.fslab, &words, &self.stop)?;
+/// The fastest of xfs_repair's settings on this image, by the shorter of two cold runs each.
+fn fastest(checkers: &Checkers, image: &Path) -> Result<&'static [&'static str]> {
+    let (mut best, mut least) = (DEFAULT, f64::INFINITY);
+    for _ in 0..2 {
+        for words in FAST {
+            let seconds = checkers
+                .once(image, From::Disk, "xfs_repair", words)?
+                .seconds;
+            eprintln!("xfs_repair {}: {seconds:.3} s", words.join(" "));
+            if seconds < least {
+                (best, least) = (words, seconds);
             }
         }
-        let wanted = self.arguments.times.pairs() as usize;
-        let (mut pairs, mut peaks, mut tried) = (Pairs::default(), Peaks::default(), 0_usize);
-        while pairs.ours.len() < wanted && tried < 2 * wanted {
-            self.stop.check()?;
-            let run = |ours: bool| -> Result<Took> {
-                if part == Part::Cold {
-                    cold(image, None)?;
-                }
-                self.side(part, ours, &path)
-            };
-            let (ours, theirs) = in_turn(tried.is_multiple_of(2), || run(true), || run(false))?;
-            tried += 1;
-            let counts = part == Part::Cold || ours.fetched <= allowed;
-            eprintln!(
-                "{part:?}: {:.3} and {:.3} s, {:.1} MiB and {:.1} MiB from devices{}",
-                ours.seconds,
-                theirs.seconds,
-                ours.fetched as f64 / MIB,
-                theirs.fetched as f64 / MIB,
-                if counts { "" } else { ": not hot, once more" }
-            );
-            if counts {
-                peaks.take(Peaks {
-                    ours: ours.peak,
-                    theirs: theirs.peak,
-                });
-                pairs.push(ours.seconds, theirs.seconds);
-            }
-        }
-        ensure!(
-            !pairs.ours.is_empty(),
-            "the page cache never held the image"
-        );
-        Ok((pairs, peaks))
     }
-
-    /// One run of a side, which must find nothing.
-    fn side(&self, part: Part, ours: bool, target: &str) -> Result<Took> {
-        let (program, words) = match (ours, part) {
-            (true, _) => (self.fslab.as_str(), vec!["check", target]),
-            (false, Part::Lean) => ("xfs_repair", vec!["-n", "-f", "-o", "bhash=64", target]),
-            (false, _) => ("xfs_repair", vec!["-n", "-f", target]),
-        };
-        let took = watched::run(program, &words, &self.stop)?;
-        ensure!(
-            took.code == 0,
-            "{program} {}: exit code {}",
-            words.join(" "),
-            took.code
-        );
-        Ok(took)
-    }
+    eprintln!("the fastest is xfs_repair {}", best.join(" "));
+    Ok(best)
 }
 
 fn row(part: Part, pairs: &Pairs) -> Row {

@@ -20,6 +20,7 @@ mod check_differential_xfs;
 mod check_vs_e2fsck;
 mod check_vs_fsck_ocfs2;
 mod check_vs_xfs_repair;
+mod checker_pairs;
 mod checker_rows;
 mod compare_power;
 mod counter_experiments;

@@ -131,6 +131,11 @@ pub struct Swept<T> {
     pub counts: SweepCounts,
 }
 
+/// A thread's state, on cache lines of its own: processors fetch them in pairs, and each write to a line that another thread has in use
+/// waits for it.
+#[repr(align(128))]
+struct Apart<T>(T);
+
 impl Sweep {
     /// Bytes that its buffers take at most, on a source of this geometry.
     pub fn memory(&self, geometry: Geometry) -> usize {
@@ -171,10 +176,10 @@ impl Sweep {
             plan: &plan,
             stop: &stop,
         };
-        let mut states: Vec<T> = (0..sane.threads).map(make).collect();
+        let mut states: Vec<Apart<T>> = (0..sane.threads).map(|nth| Apart(make(nth))).collect();
         let counts = Mutex::new(Ok(SweepCounts::default()));
         for_each_in_threads(&mut states, |state| {
-            let found = shared.work(&mut |piece| each(state, piece));
+            let found = shared.work(&mut |piece| each(&mut state.0, piece));
             let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
             match (&mut *counts, found) {
                 (Ok(all), Ok(found)) => all.add(&found),
@@ -183,6 +188,7 @@ impl Sweep {
             }
         });
         let counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let states = states.into_iter().map(|state| state.0).collect();
         counts.map(|counts| Swept { states, counts })
     }
 

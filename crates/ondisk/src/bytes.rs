@@ -5,6 +5,7 @@
 
 use crate::Error;
 
+#[inline]
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     at.checked_add(N)
         .and_then(|end| bytes.get(at..end))
@@ -13,31 +14,37 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 }
 
 /// 16 bits, little-endian.
+#[inline]
 pub fn le16(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(array(bytes, at))
 }
 
 /// 32 bits, little-endian.
+#[inline]
 pub fn le32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array(bytes, at))
 }
 
 /// 64 bits, little-endian.
+#[inline]
 pub fn le64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array(bytes, at))
 }
 
 /// 16 bits, big-endian.
+#[inline]
 pub fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(array(bytes, at))
 }
 
 /// 32 bits, big-endian.
+#[inline]
 pub fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(array(bytes, at))
 }
 
 /// 64 bits, big-endian.
+#[inline]
 pub fn be64(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array(bytes, at))
 }

@@ -4,7 +4,11 @@
 //! chained: the seed of one is the result of the one before. The well-known CRC-32C is the same function
 //! with start and end inverted. [`crc32c`] is the kernel's form, on a hardware implementation.
 
+mod field;
+
 use crc_fast::{CrcAlgorithm, Digest};
+
+pub use field::Field;
 
 /// A checksum as stored and as computed from the bytes it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

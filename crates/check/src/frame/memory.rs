@@ -61,6 +61,10 @@ pub(crate) trait Footprint {
     fn source_geometry(&self) -> Geometry;
     /// Bytes that all passes will cover.
     fn bytes_to_read(&self) -> u64;
+    /// Share of these that may be in buffers at once: one part in this many.
+    fn in_buffers(&self) -> u64 {
+        IN_BUFFERS
+    }
     /// The forecast with these options.
     fn estimate(&self) -> Estimate;
 }
@@ -182,7 +186,7 @@ impl Guard {
     }
 }
 
-/// Share of what is to be read that may be in buffers at once: one part in this many.
+/// Share of what is to be read that may be in buffers at once, where the reference program takes little memory.
 const IN_BUFFERS: u64 = 128;
 /// Size below which requests do not shrink because there is little to read, bytes: where a device is limited by its number of requests,
 /// more of them would cost more than the memory saves.
@@ -202,7 +206,7 @@ pub(crate) fn fit(volume: &mut impl Footprint) -> Result<Estimate, Failure> {
         options.sweep.depth = options.sweep.depth.min(depth);
     }
     if volume.options().scale {
-        let most = volume.bytes_to_read() / IN_BUFFERS;
+        let most = volume.bytes_to_read() / volume.in_buffers();
         while volume.sweep().memory(volume.source_geometry()) as u64 > most
             && shrink(volume, LEAST_REQUEST)
         {}

@@ -7,13 +7,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ondisk::xfs::Geometry;
 use ondisk::xfs::record::{RMAP_ATTR, RMAP_BMBT, RMAP_UNWRITTEN};
-use ondisk::xfs::{Extent, Geometry};
 
 use super::fingerprint::{Mapped, WINDOW, negated, plus};
 
+mod batch;
 mod window;
 
+pub(crate) use batch::Batch;
 use window::Blocks;
 
 /// Of what an extent of a file is part.
@@ -27,6 +29,54 @@ pub(crate) struct Owner {
     pub(crate) regular: bool,
     /// An inode with the shared flag.
     pub(crate) shares: bool,
+}
+
+/// An extent of a file, or a block of the btree of a fork. It must be one of the filesystem: of one allocation group and after its headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileExtent {
+    /// Of what it is part.
+    pub(crate) owner: Owner,
+    /// The first block.
+    pub(crate) fsblock: u64,
+    /// Blocks.
+    pub(crate) length: u32,
+    /// First block within the file; 0 of the btree.
+    pub(crate) offset: u64,
+    /// Allocated and not written.
+    pub(crate) unwritten: bool,
+    /// Whether it is a block of the fork's btree.
+    pub(crate) bmbt: bool,
+}
+
+impl FileExtent {
+    /// What the btree of reverse mappings should say of it.
+    fn mapped(&self) -> Mapped {
+        let flag = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
+        Mapped {
+            owner: self.owner.ino,
+            flags: flag(self.bmbt, RMAP_BMBT)
+                | flag(self.owner.attr, RMAP_ATTR)
+                | flag(self.unwritten, RMAP_UNWRITTEN),
+            offset: self.offset,
+            advances: !self.bmbt,
+        }
+    }
+
+    /// Whether several files may have its blocks.
+    fn is_shared(&self) -> bool {
+        let owner = &self.owner;
+        owner.shares && owner.regular && !self.bmbt && !owner.attr
+    }
+
+    /// It as one whose blocks were taken before.
+    fn conflict(&self) -> Conflict {
+        Conflict {
+            owner: self.owner,
+            fsblock: self.fsblock,
+            length: self.length,
+            bmbt: self.bmbt,
+        }
+    }
 }
 
 /// An extent of a file of which at least one block was taken before.
@@ -108,56 +158,32 @@ impl Claims {
         }
     }
 
-    /// Takes an extent of a file. It must be one of the filesystem: of one allocation group and after its headers.
-    pub(crate) fn extent(&self, owner: &Owner, extent: &Extent) {
-        let flags = if owner.attr { RMAP_ATTR } else { 0 }
-            | if extent.unwritten { RMAP_UNWRITTEN } else { 0 };
-        let mapped = Mapped {
-            owner: owner.ino,
-            flags,
-            offset: extent.offset,
-            advances: true,
-        };
-        self.file(owner, extent.block, extent.count as u32, mapped, false);
-    }
-
-    /// Takes a block of the btree of a fork.
-    pub(crate) fn bmbt_block(&self, owner: &Owner, fsblock: u64) {
-        let mapped = Mapped {
-            owner: owner.ino,
-            flags: RMAP_BMBT | if owner.attr { RMAP_ATTR } else { 0 },
-            offset: 0,
-            advances: false,
-        };
-        self.file(owner, fsblock, 1, mapped, true);
-    }
-
-    fn file(&self, owner: &Owner, fsblock: u64, length: u32, mapped: Mapped, bmbt: bool) {
-        let ag = self.geo.ag_of(fsblock);
-        let (Ok(ag), start) = (u32::try_from(ag), self.geo.agbno_of(fsblock)) else {
+    /// Takes an extent of a file by itself.
+    fn alone(&self, one: &FileExtent) {
+        let owner = &one.owner;
+        let (Ok(ag), start) = (
+            u32::try_from(self.geo.ag_of(one.fsblock)),
+            self.geo.agbno_of(one.fsblock),
+        ) else {
             return;
         };
         let Some(group) = self.groups.get(ag as usize) else {
             return;
         };
-        if owner.shares && owner.regular && !bmbt && !owner.attr {
-            self.map(ag, start, length, &mapped);
+        let mapped = one.mapped();
+        if one.is_shared() {
+            self.map(ag, start, one.length, &mapped);
             if self.wanted.is_none() {
                 lock(&group.shared).push(SharedExtent {
                     start,
-                    length,
+                    length: one.length,
                     ino: owner.ino,
                 });
             }
             return;
         }
-        if !self.take(ag, start, length, Some(&mapped)) {
-            lock(&self.conflicts).push(Conflict {
-                owner: *owner,
-                fsblock,
-                length,
-                bmbt,
-            });
+        if !self.take(ag, start, one.length, Some(&mapped)) {
+            lock(&self.conflicts).push(one.conflict());
         }
     }
 

@@ -2,7 +2,10 @@
 
 use ondisk::xfs::Geometry;
 
+use super::inode::plain::Plain;
 use super::rules::Rules;
+
+const NOW: i64 = 1_800_000_000;
 
 /// The geometry of 1 GiB as `mkfs.xfs` makes it.
 pub(crate) fn geometry() -> Geometry {
@@ -51,7 +54,8 @@ pub(crate) fn rules() -> Rules {
         leaf: 1 << 23,
         free: 1 << 24,
         most_offset: i64::MAX as u64 >> 12,
-        now: 1_800_000_000,
+        now: NOW,
         parents: false,
+        plain: Plain::new(&geometry, NOW, [128, 129, 130, 0, 0, 0]),
     }
 }

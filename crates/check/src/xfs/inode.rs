@@ -6,6 +6,7 @@
 
 pub(crate) mod core;
 pub(crate) mod extents;
+pub(crate) mod plain;
 pub(crate) mod symlink;
 pub(crate) mod tree;
 
@@ -64,28 +65,39 @@ pub(crate) fn judge<B: Blocks>(
     if blocks.is_none() && inode.mode() != 0 && has_tree(inode) {
         return Outcome::Deferred;
     }
-    match core::judge(rules, it, sink) {
-        State::Free => return Outcome::Free,
-        State::Cleared => return Outcome::Cleared,
-        State::InUse => {}
-    }
-    if !sizes(rules, it, sink) {
-        return Outcome::Cleared;
-    }
-    if inode.forkoff() != 0 && !is_forkoff(rules, inode) {
-        let found = u64::from(inode.forkoff());
-        sink.find(it.about(&INODE_FORKOFF).found(found));
-        return Outcome::Cleared;
+    let plain = rules.plain.accepts(it);
+    if !plain && let Some(outcome) = core_and_sizes(rules, it, sink) {
+        return outcome;
     }
     let mut blocks = blocks;
     if !data_fork(rules, it, &mut forks.data, blocks.as_deref_mut(), sink) {
         return Outcome::Cleared;
     }
-    let attributes = attr_fork(rules, it, &mut forks.attr, blocks, sink);
+    forks.attr.clear(true);
+    let attributes = !plain && attr_fork(rules, it, &mut forks.attr, blocks, sink);
     if !counters(it, forks, sink) || !contents(rules, it, sink) {
         return Outcome::Cleared;
     }
     Outcome::InUse { attributes }
+}
+
+/// The core, the size, and where the attribute fork begins. None: the forks are next.
+fn core_and_sizes(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) -> Option<Outcome> {
+    let inode = &it.inode;
+    match core::judge(rules, it, sink) {
+        State::Free => return Some(Outcome::Free),
+        State::Cleared => return Some(Outcome::Cleared),
+        State::InUse => {}
+    }
+    if !sizes(rules, it, sink) {
+        return Some(Outcome::Cleared);
+    }
+    if inode.forkoff() != 0 && !is_forkoff(rules, inode) {
+        let found = u64::from(inode.forkoff());
+        sink.find(it.about(&INODE_FORKOFF).found(found));
+        return Some(Outcome::Cleared);
+    }
+    None
 }
 
 fn has_tree(inode: &Inode<'_>) -> bool {
@@ -152,7 +164,7 @@ fn data_fork<B: Blocks>(
     }
 }
 
-/// The attribute fork. False where it cannot be read, or there is none.
+/// The attribute fork, whose mapping is empty. False where it cannot be read, or there is none.
 fn attr_fork<B: Blocks>(
     rules: &Rules,
     it: &Subject<'_>,
@@ -161,7 +173,6 @@ fn attr_fork<B: Blocks>(
     sink: &mut impl Sink,
 ) -> bool {
     let inode = &it.inode;
-    mapping.clear(true);
     let format = u64::from(inode.aformat());
     if inode.forkoff() == 0 {
         if inode.aformat() != Format::Extents as u8 {

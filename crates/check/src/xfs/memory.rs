@@ -15,6 +15,10 @@ const INODE_BITS: u64 = 8 + 1 + 2 + 2;
 /// Bytes of a window of claims that is one run.
 const WINDOW_BYTES: u64 = 64;
 
+/// Share of the inodes that may be in buffers at once: one part in this many. xfs_repair takes more memory than the inodes have bytes, and
+/// a disk gives its full rate only with some MiB in flight.
+const IN_BUFFERS: u64 = 32;
+
 impl Volume<'_> {
     /// Inodes in chunks by the superblock, at most as many as fit.
     fn inodes(&self) -> u64 {
@@ -61,6 +65,10 @@ impl Footprint for Volume<'_> {
 
     fn bytes_to_read(&self) -> u64 {
         self.inodes().saturating_mul(self.geo.inode_size.into())
+    }
+
+    fn in_buffers(&self) -> u64 {
+        IN_BUFFERS
     }
 
     fn estimate(&self) -> Estimate {

@@ -37,6 +37,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
         || Judge::new(volume, Worker::new(&rules, state, empty, false)),
         |judge, piece| {
             sweep_piece(state, judge, piece);
+            judge.worker.share_claims();
             judge.hand_over(&deferred);
         },
     )?;

@@ -4,6 +4,8 @@ use ondisk::xfs::geometry::NULL_INO;
 use ondisk::xfs::superblock::Superblock;
 use ondisk::xfs::{Geometry, btree, directory, realtime};
 
+use super::inode::plain::Plain;
+
 /// Which fork of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fork {
@@ -56,6 +58,8 @@ pub(crate) struct Rules {
     pub(crate) now: i64,
     /// Attributes of namespace `parent` are parent pointers.
     pub(crate) parents: bool,
+    /// What most cores of inodes are.
+    pub(crate) plain: Plain,
 }
 
 impl Rules {
@@ -66,11 +70,13 @@ impl Rules {
             sb.sb_gquotino.get(),
             sb.sb_pquotino.get(),
         ];
+        let (root, rbm, rsum) = (sb.sb_rootino.get(), sb.sb_rbmino.get(), sb.sb_rsumino.get());
+        let named = [root, rbm, rsum, quota[0], quota[1], quota[2]];
         Rules {
             geometry: *geometry,
-            root: sb.sb_rootino.get(),
-            rbm: sb.sb_rbmino.get(),
-            rsum: sb.sb_rsumino.get(),
+            root,
+            rbm,
+            rsum,
             quota: quota.map(|ino| if ino == NULL_INO { 0 } else { ino }),
             rt_blocks: sb.sb_rblocks.get(),
             rt_extent: u64::from(sb.sb_rextsize.get()).max(1),
@@ -82,6 +88,7 @@ impl Rules {
             most_offset: i64::MAX as u64 >> geometry.block_log,
             now,
             parents: sb.has_incompat(ondisk::xfs::feature::PARENT),
+            plain: Plain::new(geometry, now, named),
         }
     }
 

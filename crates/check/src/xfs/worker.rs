@@ -1,9 +1,8 @@
 //! One thread's findings and lists while it judges: the sink of phases 3 and 6.
 
-use ondisk::xfs::Extent;
 use ondisk::xfs::directory::file_type;
 
-use super::claims::Owner;
+use super::claims::{self, FileExtent, Owner};
 use super::directories::Gathered;
 use super::named::NamedBlock;
 use super::rules::{Fork, Rules};
@@ -25,6 +24,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) log: Log,
     /// Names that were counted.
     batch: Box<Batch>,
+    /// Extents that are not taken yet.
+    claims: claims::Batch,
     /// Blocks to be read in phase 6.
     pub(crate) named: Vec<NamedBlock>,
     /// What is joined with that of other threads.
@@ -45,6 +46,7 @@ impl<'a> Worker<'a> {
             state,
             log: log.fork(),
             batch: Box::new(Batch::new()),
+            claims: claims::Batch::new(),
             named: Vec::new(),
             gathered: Gathered::default(),
             final_types,
@@ -62,8 +64,14 @@ impl<'a> Worker<'a> {
     /// Shares everything, and gives the findings.
     pub(crate) fn finish(mut self) -> Log {
         self.hand_over();
+        self.share_claims();
         self.batch.finish(&self.state.names);
         self.log
+    }
+
+    /// Takes the extents that were put off.
+    pub(crate) fn share_claims(&mut self) {
+        self.claims.share(&self.state.claims);
     }
 
     /// One more name for an inode.
@@ -164,17 +172,15 @@ impl Sink for Worker<'_> {
             regular: claim.regular,
             shares: claim.flagged,
         };
-        if claim.tree {
-            self.state.claims.bmbt_block(&owner, claim.block);
-        } else {
-            let extent = Extent {
-                offset: claim.offset,
-                block: claim.block,
-                count: claim.count,
-                unwritten: claim.unwritten,
-            };
-            self.state.claims.extent(&owner, &extent);
-        }
+        let extent = FileExtent {
+            owner,
+            fsblock: claim.block,
+            length: claim.count as u32,
+            offset: claim.offset,
+            unwritten: claim.unwritten,
+            bmbt: claim.tree,
+        };
+        self.claims.add(&self.state.claims, extent);
     }
 
     fn claim_realtime(&mut self, claim: &Claim) -> bool {

@@ -1,7 +1,10 @@
 //! Checksums: CRC-32C over the object with the field taken as zero, stored little-endian.
 
+use std::sync::OnceLock;
+
 use crate::Checksum;
-use crate::checksum::crc32c;
+use crate::bytes::le32;
+use crate::checksum::{Field, crc32c};
 
 /// Offset of the checksum in the superblock.
 pub const SUPERBLOCK: usize = 224;
@@ -26,28 +29,41 @@ pub const REMOTE: usize = 12;
 /// Offset of the checksum in a quota record.
 pub const DQUOT: usize = 108;
 
-/// Bytes that are copied to the stack rather than hashed in three parts.
-const COPIED: usize = 4096;
+/// Where the checksums of the objects are of which a filesystem has many.
+const OFTEN: [usize; 5] = [DIRECTORY, DA, SHORT_BTREE, LONG_BTREE, INODE];
+/// Sizes of these objects are powers of two: those of inodes from 2^8 bytes on, directory blocks up to 2^16.
+const SIZES: usize = 9;
+const SMALLEST: u32 = 8;
+
+/// What the checksum field adds, by its place in [`OFTEN`] and the size.
+static FIELDS: [[OnceLock<Field>; SIZES]; OFTEN.len()] =
+    [const { [const { OnceLock::new() }; SIZES] }; OFTEN.len()];
+
+/// What the checksum field at `at` of an object of this size adds; none for objects of which there are few.
+fn field(size: usize, at: usize) -> Option<&'static Field> {
+    let log = size.trailing_zeros().checked_sub(SMALLEST)?;
+    let place = OFTEN.iter().position(|often| *often == at)?;
+    let field = FIELDS[place].get(log as usize)?;
+    let known = size.is_power_of_two();
+    known.then(|| field.get_or_init(|| Field::followed_by(size - at - 4)))
+}
 
 /// The checksum that `bytes` should have at `at`.
 pub fn compute(bytes: &[u8], at: usize) -> u32 {
+    if let Some(field) = field(bytes.len(), at) {
+        return !(crc32c(!0, bytes) ^ field.adds(le32(bytes, at)));
+    }
     let (before, rest) = bytes.split_at(at.min(bytes.len()));
     let after = rest.get(4..).unwrap_or_default();
-    if bytes.len() <= COPIED {
-        let mut copy = [0; COPIED];
-        let copy = &mut copy[..bytes.len()];
-        copy.copy_from_slice(bytes);
-        let end = bytes.len().min(at.saturating_add(4));
-        copy[at.min(end)..end].fill(0);
-        return !crc32c(!0, copy);
-    }
-    !crc32c(crc32c(crc32c(!0, before), &[0; 4]), after)
+    let zeros = [0; 4];
+    let middle = &zeros[..rest.len().min(4)];
+    !crc32c(crc32c(crc32c(!0, before), middle), after)
 }
 
 /// The checksum at `at` as stored and as computed.
 pub fn verify(bytes: &[u8], at: usize) -> Checksum {
     Checksum {
-        stored: crate::bytes::le32(bytes, at),
+        stored: le32(bytes, at),
         computed: compute(bytes, at),
     }
 }
@@ -79,6 +95,18 @@ mod tests {
             assert_eq!(compute(&bytes, INODE), whole);
             bytes[size - 1] ^= 1;
             assert!(!is_right(&bytes, INODE));
+        }
+        for (size, at) in [
+            (256, INODE),
+            (512, DIRECTORY),
+            (4096, DA),
+            (65_536, LONG_BTREE),
+            (1000, 996),
+            (300, INODE),
+        ] {
+            let bytes: Vec<u8> = (0..size).map(|at| (at % 253) as u8).collect();
+            let parts = crc32c(crc32c(crc32c(!0, &bytes[..at]), &[0; 4]), &bytes[at + 4..]);
+            assert_eq!(compute(&bytes, at), !parts, "{size} bytes, field at {at}");
         }
         seal(&mut [0; 3], INODE);
         assert!(!is_right(&[1, 0, 0, 0], 0));

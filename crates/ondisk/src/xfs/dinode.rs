@@ -85,6 +85,7 @@ structure! {
 }
 
 /// Bytes of the core.
+#[inline]
 pub fn core_size(v5: bool) -> usize {
     if v5 { Dinode::SIZE } else { 100 }
 }
@@ -108,6 +109,7 @@ pub enum Format {
 
 impl Format {
     /// The format with this number; none above 4.
+    #[inline]
     pub fn from_byte(byte: u8) -> Option<Format> {
         Some(match byte {
             0 => Format::Dev,
@@ -187,6 +189,7 @@ pub struct Inode<'a> {
 
 impl<'a> Inode<'a> {
     /// The inode in these bytes, which should be as many as the inode has. Fields past their end read as zero.
+    #[inline]
     pub fn new(geometry: &Geometry, bytes: &'a [u8]) -> Inode<'a> {
         Inode {
             bytes,
@@ -195,51 +198,61 @@ impl<'a> Inode<'a> {
     }
 
     /// All of its bytes.
+    #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// `di_magic`.
+    #[inline]
     pub fn magic(&self) -> u16 {
         be16(self.bytes, 0)
     }
 
     /// `di_mode`.
+    #[inline]
     pub fn mode(&self) -> u16 {
         be16(self.bytes, 2)
     }
 
     /// The type of the file, one of [`mode`].
+    #[inline]
     pub fn file_type(&self) -> u16 {
         self.mode() & mode::TYPE
     }
 
     /// `di_version`.
+    #[inline]
     pub fn version(&self) -> u8 {
         self.byte(4)
     }
 
     /// `di_format`.
+    #[inline]
     pub fn format(&self) -> u8 {
         self.byte(5)
     }
 
     /// `di_onlink`.
+    #[inline]
     pub fn onlink(&self) -> u16 {
         be16(self.bytes, 6)
     }
 
     /// `di_uid`.
+    #[inline]
     pub fn uid(&self) -> u32 {
         be32(self.bytes, 8)
     }
 
     /// `di_gid`.
+    #[inline]
     pub fn gid(&self) -> u32 {
         be32(self.bytes, 12)
     }
 
     /// `di_nlink`, of version 1 `di_onlink`.
+    #[inline]
     pub fn nlink(&self) -> u32 {
         if self.version() == 1 {
             self.onlink().into()
@@ -249,31 +262,37 @@ impl<'a> Inode<'a> {
     }
 
     /// Both halves of the project.
+    #[inline]
     pub fn projid(&self) -> u32 {
         u32::from(be16(self.bytes, 22)) << 16 | u32::from(be16(self.bytes, 20))
     }
 
     /// The 64 bits at `di_big_nextents`.
+    #[inline]
     pub fn v3_pad(&self) -> u64 {
         be64(self.bytes, 24)
     }
 
     /// `di_size`.
+    #[inline]
     pub fn size(&self) -> u64 {
         be64(self.bytes, 56)
     }
 
     /// `di_nblocks`.
+    #[inline]
     pub fn nblocks(&self) -> u64 {
         be64(self.bytes, 64)
     }
 
     /// `di_extsize`.
+    #[inline]
     pub fn extsize(&self) -> u32 {
         be32(self.bytes, 72)
     }
 
     /// Extents of the data fork.
+    #[inline]
     pub fn nextents(&self) -> u64 {
         if self.has_nrext64() {
             self.v3_pad()
@@ -283,6 +302,7 @@ impl<'a> Inode<'a> {
     }
 
     /// Extents of the attribute fork.
+    #[inline]
     pub fn anextents(&self) -> u32 {
         if self.has_nrext64() {
             be32(self.bytes, 76)
@@ -292,36 +312,43 @@ impl<'a> Inode<'a> {
     }
 
     /// The 16 bits at `di_anextents`.
+    #[inline]
     pub fn nrext64_pad(&self) -> u16 {
         be16(self.bytes, 80)
     }
 
     /// `di_forkoff`.
+    #[inline]
     pub fn forkoff(&self) -> u8 {
         self.byte(82)
     }
 
     /// `di_aformat`.
+    #[inline]
     pub fn aformat(&self) -> u8 {
         self.byte(83)
     }
 
     /// `di_flags`.
+    #[inline]
     pub fn flags(&self) -> u16 {
         be16(self.bytes, 90)
     }
 
     /// `di_gen`.
+    #[inline]
     pub fn generation(&self) -> u32 {
         be32(self.bytes, 92)
     }
 
     /// `di_next_unlinked`.
+    #[inline]
     pub fn next_unlinked(&self) -> u32 {
         be32(self.bytes, 96)
     }
 
     /// `di_flags2`; 0 before version 3.
+    #[inline]
     pub fn flags2(&self) -> u64 {
         if self.version() >= 3 {
             be64(self.bytes, 120)
@@ -331,46 +358,55 @@ impl<'a> Inode<'a> {
     }
 
     /// `di_cowextsize`.
+    #[inline]
     pub fn cowextsize(&self) -> u32 {
         be32(self.bytes, 128)
     }
 
     /// `di_ino`.
+    #[inline]
     pub fn ino(&self) -> u64 {
         be64(self.bytes, 152)
     }
 
     /// `di_uuid`.
+    #[inline]
     pub fn uuid(&self) -> &'a [u8] {
         self.bytes.get(160..176).unwrap_or_default()
     }
 
     /// A timestamp by its offset: 32 access, 40 contents, 48 change, 144 creation.
+    #[inline]
     pub fn time(&self, at: usize) -> u64 {
         be64(self.bytes, at)
     }
 
     /// Whether extent counters have 64 bits.
+    #[inline]
     pub fn has_nrext64(&self) -> bool {
         self.flags2() & flag2::NREXT64 != 0
     }
 
     /// Whether timestamps have 64 bits.
+    #[inline]
     pub fn has_bigtime(&self) -> bool {
         self.flags2() & flag2::BIGTIME != 0
     }
 
     /// Whether it is a realtime file.
+    #[inline]
     pub fn is_realtime(&self) -> bool {
         self.flags() & flag::REALTIME != 0
     }
 
     /// The bytes after the core.
+    #[inline]
     pub fn literal(&self) -> &'a [u8] {
         self.bytes.get(core_size(self.v5)..).unwrap_or_default()
     }
 
     /// The data fork.
+    #[inline]
     pub fn data_fork(&self) -> &'a [u8] {
         let literal = self.literal();
         match usize::from(self.forkoff()) * 8 {
@@ -380,6 +416,7 @@ impl<'a> Inode<'a> {
     }
 
     /// The attribute fork; empty where there is none.
+    #[inline]
     pub fn attr_fork(&self) -> &'a [u8] {
         match usize::from(self.forkoff()) * 8 {
             0 => &[],
@@ -387,6 +424,7 @@ impl<'a> Inode<'a> {
         }
     }
 
+    #[inline]
     fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }

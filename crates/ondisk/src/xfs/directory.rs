@@ -58,6 +58,7 @@ pub mod file_type {
     pub const WHITEOUT: u8 = 8;
 
     /// The type for the type bits of a mode.
+    #[inline]
     pub fn of_mode(mode: u16) -> u8 {
         use super::super::dinode::mode as m;
         match mode & m::TYPE {
@@ -102,6 +103,7 @@ structure! {
 }
 
 /// Bytes of the head of a data block.
+#[inline]
 pub fn data_header(v5: bool) -> usize {
     if v5 { 64 } else { 16 }
 }
@@ -129,6 +131,7 @@ pub fn set_best_free(v5: bool, block: &mut [u8], best: [(u16, u16); 3]) {
 }
 
 /// Bytes of an entry with a name of this length.
+#[inline]
 pub fn entry_size(ftype: bool, name: usize) -> usize {
     (8 + 1 + name + usize::from(ftype) + 2).next_multiple_of(8)
 }
@@ -167,6 +170,7 @@ pub struct Entry<'a> {
 }
 
 /// Reads the item at `at` of a data block whose items end at `end`. None where it does not fit, or has no length.
+#[inline]
 pub fn item(ftype: bool, block: &[u8], at: usize, end: usize) -> Option<Item<'_>> {
     let rest = block.get(at..end.min(block.len()))?;
     if rest.len() < 8 {
@@ -249,6 +253,7 @@ pub fn block_tail(block: &[u8]) -> (u32, u32) {
 }
 
 /// Offset of the hash entries of a directory of one block; none where `count` is more than the block has room for.
+#[inline]
 pub fn block_leaf(block: &[u8], count: u32) -> Option<usize> {
     block
         .len()
@@ -257,6 +262,7 @@ pub fn block_leaf(block: &[u8], count: u32) -> Option<usize> {
 }
 
 /// A hash entry of a directory's leaf: the hash, and the address of the entry in units of 8 bytes.
+#[inline]
 pub fn leaf_entry(v5: bool, block: &[u8], index: usize) -> (u32, u32) {
     da::entry(v5, block, index)
 }

@@ -22,6 +22,7 @@ pub struct Extent {
 
 impl Extent {
     /// The record at the start of `bytes`; zeros where they end.
+    #[inline]
     pub fn read(bytes: &[u8]) -> Extent {
         let (high, low) = (be64(bytes, 0), be64(bytes, 8));
         Extent {
@@ -45,12 +46,14 @@ impl Extent {
     }
 
     /// The block of the file after it.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.offset + self.count
     }
 }
 
 /// The records of a leaf or of an inode: the first `count`, or as many as there are bytes for.
+#[inline]
 pub fn list(bytes: &[u8], count: usize) -> impl Iterator<Item = Extent> + '_ {
     bytes.chunks_exact(SIZE).take(count).map(Extent::read)
 }

@@ -132,6 +132,7 @@ impl Geometry {
     }
 
     /// Blocks of an allocation group; 0 past the last.
+    #[inline]
     pub fn ag_length(&self, ag: u32) -> u32 {
         let before = u64::from(ag) * u64::from(self.ag_blocks);
         let left = self.blocks.saturating_sub(before);
@@ -139,6 +140,7 @@ impl Geometry {
     }
 
     /// Blocks at the start of an allocation group that its four headers take.
+    #[inline]
     pub fn header_blocks(&self) -> u32 {
         (4 * self.sector_size).div_ceil(self.block_size)
     }
@@ -149,21 +151,25 @@ impl Geometry {
     }
 
     /// Offset of an allocation group, bytes.
+    #[inline]
     pub fn ag_offset(&self, ag: u32) -> u64 {
         (u64::from(ag) * u64::from(self.ag_blocks)) << self.block_log
     }
 
     /// The allocation group of a block number.
+    #[inline]
     pub fn ag_of(&self, block: u64) -> u64 {
         block >> self.agblk_log
     }
 
     /// The block number within its allocation group.
+    #[inline]
     pub fn agbno_of(&self, block: u64) -> u32 {
         (block & ((1 << self.agblk_log) - 1)) as u32
     }
 
     /// The block number of a block of an allocation group.
+    #[inline]
     pub fn fsblock(&self, ag: u32, agbno: u32) -> u64 {
         u64::from(ag) << self.agblk_log | u64::from(agbno)
     }
@@ -174,6 +180,7 @@ impl Geometry {
     }
 
     /// Offset of a block, bytes.
+    #[inline]
     pub fn block_offset(&self, block: u64) -> u64 {
         let ag = self.ag_of(block).saturating_mul(self.ag_blocks.into());
         ag.saturating_add(self.agbno_of(block).into())
@@ -186,42 +193,50 @@ impl Geometry {
     }
 
     /// Whether a block number is one of the filesystem and not of an allocation group's headers (`verify_fsbno`).
+    #[inline]
     pub fn is_block(&self, block: u64) -> bool {
         let ag = self.ag_of(block);
         ag < self.ag_count.into() && self.is_agblock(ag as u32, self.agbno_of(block))
     }
 
     /// Whether a block of an allocation group is after its headers and before its end.
+    #[inline]
     pub fn is_agblock(&self, ag: u32, agbno: u32) -> bool {
         agbno >= self.header_blocks() && agbno < self.ag_length(ag)
     }
 
     /// Bits of an inode number within its allocation group.
+    #[inline]
     pub fn agino_bits(&self) -> u32 {
         u32::from(self.agblk_log) + u32::from(self.inopb_log)
     }
 
     /// The allocation group of an inode.
+    #[inline]
     pub fn ino_ag(&self, ino: u64) -> u64 {
         ino >> self.agino_bits()
     }
 
     /// The inode number within its allocation group.
+    #[inline]
     pub fn agino_of(&self, ino: u64) -> u32 {
         (ino & ((1 << self.agino_bits()) - 1)) as u32
     }
 
     /// The inode number of an inode of an allocation group.
+    #[inline]
     pub fn ino(&self, ag: u32, agino: u32) -> u64 {
         u64::from(ag) << self.agino_bits() | u64::from(agino)
     }
 
     /// The block of an inode, within its allocation group.
+    #[inline]
     pub fn agino_block(&self, agino: u32) -> u32 {
         agino >> self.inopb_log
     }
 
     /// Offset of an inode, bytes.
+    #[inline]
     pub fn ino_offset(&self, ino: u64) -> u64 {
         let agino = self.agino_of(ino);
         let index = agino & ((1 << self.inopb_log) - 1);
@@ -231,6 +246,7 @@ impl Geometry {
     }
 
     /// Whether an inode number can exist (`xfs_verify_ino`).
+    #[inline]
     pub fn is_inode(&self, ino: u64) -> bool {
         let ag = self.ino_ag(ino);
         ag < self.ag_count.into()

@@ -41,6 +41,29 @@ impl Blocks {
         }
     }
 
+    /// Takes blocks if none was taken before; whether it did.
+    pub(super) fn take_free(&mut self, start: u32, length: u32) -> bool {
+        self.are_free(start, length) && self.take(start, length)
+    }
+
+    /// Whether no block was taken.
+    fn are_free(&self, start: u32, length: u32) -> bool {
+        if length == 0 || start >= WINDOW {
+            return true;
+        }
+        let last = start.saturating_add(length - 1).min(WINDOW - 1);
+        match self {
+            Blocks::Runs(runs) => {
+                let after = runs.last().is_none_or(|run| u32::from(run.1) < start);
+                after || {
+                    let at = runs.partition_point(|run| u32::from(run.1) < start);
+                    runs[at..].first().is_none_or(|run| u32::from(run.0) > last)
+                }
+            }
+            Blocks::Bitmap(words) => masks(start, last).all(|(at, mask)| words[at] & mask == 0),
+        }
+    }
+
     /// Runs that were not taken among the first `blocks`, as first block and length.
     pub(super) fn gaps(&self, blocks: u32, mut gap: impl FnMut(u32, u32)) {
         match self {
@@ -118,18 +141,25 @@ fn bitmap(runs: &[(u16, u16)]) -> Blocks {
 
 /// Sets bits; whether none was set before.
 fn set(words: &mut [u64; WORDS], first: u32, last: u32) -> bool {
-    let mut sole = true;
-    let mut at = first;
-    while at <= last {
-        let bit = at % 64;
-        let count = (64 - bit).min(last - at + 1);
-        let mask = (u64::MAX >> (64 - count)) << bit;
-        let word = &mut words[at as usize / 64];
-        sole &= *word & mask == 0;
+    masks(first, last).fold(true, |sole, (at, mask)| {
+        let word = &mut words[at];
+        let free = *word & mask == 0;
         *word |= mask;
+        free && sole
+    })
+}
+
+/// The words of a bitmap that have these bits, with a mask of them.
+fn masks(first: u32, last: u32) -> impl Iterator<Item = (usize, u64)> {
+    let mut at = first;
+    std::iter::from_fn(move || {
+        let left = last.checked_sub(at)? + 1;
+        let bit = at % 64;
+        let count = (64 - bit).min(left);
+        let word = at as usize / 64;
         at += count;
-    }
-    sole
+        Some((word, (u64::MAX >> (64 - count)) << bit))
+    })
 }
 
 #[cfg(test)]
@@ -156,8 +186,11 @@ mod tests {
                 let end = (start + length).min(WINDOW) as usize;
                 let sole = plain[start as usize..end].iter().all(|taken| !taken);
                 plain[start as usize..end].fill(true);
+                prop_assert_eq!(runs.are_free(start, length), sole);
+                prop_assert_eq!(bits.are_free(start, length), sole);
                 prop_assert_eq!(runs.take(start, length), sole);
                 prop_assert_eq!(bits.take(start, length), sole);
+                prop_assert!(!runs.take_free(start, length) && !bits.take_free(start, length));
             }
             prop_assert_eq!(gaps(&runs), gaps(&bits));
             let free: u32 = gaps(&runs).iter().map(|gap| gap.1).sum();

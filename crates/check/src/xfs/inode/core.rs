@@ -439,9 +439,9 @@ const TIMES: [(usize, &str); 4] = [
     (144, "creation"),
 ];
 /// Seconds from the start of wide times, 1901, to 1970.
-const BIGTIME_EPOCH: i64 = 1 << 31;
+pub(super) const BIGTIME_EPOCH: i64 = 1 << 31;
 /// A time is far in the future from here on: ten years.
-const FAR: i64 = 10 * 366 * 86400;
+pub(super) const FAR: i64 = 10 * 366 * 86400;
 
 /// Times: nanoseconds below 10^9, and for the strict verdict a date that can be.
 fn times(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) {
@@ -484,4 +484,4 @@ pub(crate) fn is_forkoff(rules: &Rules, inode: &Inode<'_>) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

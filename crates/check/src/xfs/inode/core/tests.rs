@@ -6,10 +6,10 @@ use super::*;
 use crate::xfs::fixture::rules;
 use crate::xfs::sink::tests::Lists;
 
-const INO: u64 = 200;
+pub(in crate::xfs::inode) const INO: u64 = 200;
 
 /// A regular file of today.
-fn built() -> Vec<u8> {
+pub(in crate::xfs::inode) fn built() -> Vec<u8> {
     let rules = rules();
     let mut bytes = vec![0; 512];
     let core = Dinode::read_mut(&mut bytes).unwrap();
