@@ -12,32 +12,10 @@ use forge::xfs::{Options, Xfs};
 use ondisk::xfs::dinode::{Inode, MAGIC};
 use ondisk::xfs::geometry::CHUNK;
 use ondisk::xfs::{Geometry, Superblock};
+use testkit::xfs_profile::every_form;
 
 use super::{Base, xfs_db};
 
-/// Every form of directory, fork and attribute.
-const PROFILE: &str = r#"
-    files = 6000
-    per_directory = [["3-9", 40], ["20-60", 20], ["200-300", 6], ["900-1200", 3]]
-    file_size = [["0", 1], ["1-9k", 9], ["40k-90k", 1]]
-    [directories]
-    fan_out = 6
-    [names]
-    length = "9-30"
-    [kinds]
-    symlinks = 0.05
-    target_length = [["9-99", 2], ["400-900", 1]]
-    special = 0.02
-    [attributes]
-    inode = 0.05
-    block = 0.05
-    [ageing]
-    freed = 0.02
-    fragmented = 0.5
-    pieces = "1-20"
-    gaps = 0.9
-    free = "1-3"
-"#;
 /// Names of the bases, and their features.
 const BASES: [(&str, &str); 4] = [
     ("plain", ""),
@@ -71,7 +49,7 @@ pub(super) fn bases(folder: &Path, only: &[String]) -> Result<Vec<Base>> {
         if name == "old" {
             options.inode_size = Some(256);
         }
-        let profile = Profile::parse("profile", PROFILE)?;
+        let profile = Profile::parse("profile", &every_form(0.5, "1-20"))?;
         Xfs::new(options, profile)?.write(&image, &forge::Silent)?;
         let targets = targets(&image)?;
         bases.push(Base {

@@ -10,6 +10,7 @@ pub mod mke2fs;
 pub mod postgres;
 pub mod reference;
 mod skips;
+pub mod xfs_profile;
 
 pub use skips::{is_root, report};
 

@@ -44,8 +44,8 @@ pub(super) const ATTRIBUTES: u64 = RMAP_ATTR;
 /// Blocks of an allocation group, noted in ascending order.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    /// The first block that is not noted.
-    next: u32,
+    /// The first block that was noted, and the first after it that is not; none before anything is.
+    noted: Option<(u32, u32)>,
     length: u32,
     /// Free extents, ascending: first block and length.
     pub(super) free: Vec<(u32, u32)>,
@@ -56,7 +56,7 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new(length: u32, records: bool) -> Self {
         Self {
-            next: 0,
+            noted: None,
             length,
             free: Vec::new(),
             used: records.then(Vec::new),
@@ -65,11 +65,9 @@ impl Ledger {
 
     /// Notes blocks in use after all that were noted.
     pub(super) fn add(&mut self, used: Used) {
-        debug_assert!(used.start >= self.next, "{used:?} {}", self.next);
-        if used.start > self.next {
-            self.free.push((self.next, used.start - self.next));
-        }
-        self.next = used.end();
+        self.reach(used.start);
+        let first = self.noted.map_or(used.start, |noted| noted.0);
+        self.noted = Some((first, used.end()));
         let Some(records) = &mut self.used else {
             return;
         };
@@ -79,12 +77,43 @@ impl Ledger {
         }
     }
 
+    /// Notes that what lies before `start` and was not noted is free.
+    fn reach(&mut self, start: u32) {
+        let Some((_, next)) = self.noted else {
+            return;
+        };
+        debug_assert!(start >= next, "{start} {next}");
+        if start > next {
+            self.free.push((next, start - next));
+        }
+    }
+
+    /// Joins what was noted of the blocks after these.
+    pub(super) fn append(&mut self, later: Ledger) {
+        let Some((first, next)) = later.noted else {
+            return;
+        };
+        self.reach(first);
+        self.noted = Some((self.noted.map_or(first, |noted| noted.0), next));
+        self.free.extend(later.free);
+        let (Some(records), Some(more)) = (&mut self.used, later.used) else {
+            return;
+        };
+        let mut more = more.into_iter().peekable();
+        if let (Some(last), Some(next)) = (records.last_mut(), more.peek())
+            && last.continues(next)
+        {
+            last.len += next.len;
+            more.next();
+        }
+        records.extend(more);
+    }
+
     /// Notes that the rest is free.
     pub(super) fn finish(&mut self) {
-        if self.length > self.next {
-            self.free.push((self.next, self.length - self.next));
-            self.next = self.length;
-        }
+        self.reach(self.length);
+        let first = self.noted.map_or(0, |noted| noted.0);
+        self.noted = Some((first, self.length));
     }
 
     /// The first of the longest free extents, by its number.
@@ -130,6 +159,36 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn stretches_joined_are_the_whole(
+            runs in proptest::collection::vec((0_u32..3, 1_u32..5, 130_u64..133), 1..40),
+            cuts in proptest::collection::vec(0_usize..40, 0..5),
+        ) {
+            let mut whole = Ledger::new(1000, true);
+            let mut joined = Ledger::new(1000, true);
+            let mut stretch = Ledger::new(1000, true);
+            let mut at = 0;
+            for (nth, (gap, len, owner)) in runs.into_iter().enumerate() {
+                if cuts.contains(&nth) {
+                    joined.append(std::mem::replace(&mut stretch, Ledger::new(1000, true)));
+                }
+                // The first blocks of a group are never free.
+                at += if nth == 0 { 0 } else { gap };
+                let used = Used { offset: at.into(), ..Used::new(at, len, owner) };
+                at += len;
+                whole.add(used);
+                stretch.add(used);
+            }
+            joined.append(stretch);
+            whole.finish();
+            joined.finish();
+            prop_assert_eq!(whole.free, joined.free);
+            prop_assert_eq!(whole.used, joined.used);
+        }
+    }
 
     #[test]
     fn free_extents_and_records_cover_the_group() {

@@ -32,10 +32,22 @@ pub(super) enum Item {
     Segment(u32, u32),
 }
 
+/// A place where a group can be divided: before the directory of an item, whose inodes begin a unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) item: usize,
+    pub(super) cursor: Cursor,
+}
+
+/// Inodes between two cuts at least.
+const BETWEEN_CUTS: u32 = 1 << 15;
+
 /// One allocation group.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) items: Vec<Item>,
+    /// Where it can be divided, in its order.
+    pub(super) cuts: Vec<Cut>,
     /// The first block of each unit of inodes.
     pub(super) units: Vec<u32>,
     /// Inodes given out.
@@ -46,6 +58,18 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// Notes that the next item may begin another stretch, if it may.
+    fn cut(&mut self, unit: u32) {
+        let last = self.cuts.last().map_or(0, |cut| cut.cursor.index);
+        let index = self.cursor.index;
+        if !self.items.is_empty() && index.is_multiple_of(unit) && index - last >= BETWEEN_CUTS {
+            self.cuts.push(Cut {
+                item: self.items.len(),
+                cursor: self.cursor,
+            });
+        }
+    }
+
     /// Blocks that are left.
     fn left(&self) -> u64 {
         self.end.saturating_sub(self.cursor.block).into()
@@ -194,6 +218,7 @@ impl Plan {
             group.cursor.index
         };
         self.homes.push(Home { ag, first });
+        group.cut(empty.sizes.unit_inodes);
         group.items.push(Item::Directory(directory));
         near(empty, contents, group, need);
         if !spread && group.left() >= need.data {

@@ -1,13 +1,15 @@
 //! Fills an empty filesystem, allocation group by allocation group.
 //!
-//! A thread goes through a group in the order of its blocks: units of inodes are put together in memory and written in runs, blocks of directories,
-//! attributes and contents go out as they are made. When all is known which blocks are used, the trees of the group are built and its headers
-//! written; the superblock with the sums comes last.
+//! A thread goes through a stretch of a group in the order of its blocks: inodes and directory blocks are put together in memory and written in runs,
+//! blocks of attributes and contents go out as they are made. When all stretches of a group are written and it is known which blocks are used, its
+//! trees are built and its headers written; the superblock with the sums comes last. (With `inode32` on large groups all inodes are in one, so
+//! whole groups would leave all but one processor without work.)
 
 mod directory;
 mod finish;
 mod group;
 mod inode;
+mod near;
 mod trees;
 
 use std::sync::Mutex;
@@ -23,7 +25,7 @@ use super::plan::Plan;
 use super::volume::{Empty, SYSTEM_INODES};
 use crate::{Error, Written, units};
 
-use group::Writer;
+use group::{Stretch, StretchOf, Writer};
 
 /// What all threads share.
 #[derive(Clone, Copy)]
@@ -42,6 +44,54 @@ struct Totals {
     free: u64,
 }
 
+/// What the threads have written so far.
+struct Sums {
+    /// The stretches of each group: their first items, and what was written.
+    written: Vec<Mutex<Vec<(usize, Stretch)>>>,
+    totals: Mutex<Totals>,
+}
+
+impl Sums {
+    /// Takes a stretch in; the whole group once all of its `count` stretches are there.
+    fn whole(&self, of: &StretchOf, count: usize, stretch: Stretch) -> Option<Stretch> {
+        let mut found = unpoisoned(self.written[of.ag as usize].lock());
+        found.push((of.from.map_or(0, |cut| cut.item), stretch));
+        if found.len() < count {
+            return None;
+        }
+        let mut all = std::mem::take(&mut *found);
+        all.sort_unstable_by_key(|one| one.0);
+        let mut all = all.into_iter().map(|one| one.1);
+        let mut whole = all.next()?;
+        all.for_each(|next| whole.append(next));
+        Some(whole)
+    }
+
+    fn add(&self, own: Totals) {
+        let mut all = unpoisoned(self.totals.lock());
+        all.inodes += own.inodes;
+        all.free_inodes += own.free_inodes;
+        all.free += own.free;
+    }
+}
+
+/// What a lock protects, also where a thread has died that held it: the run then ends with that thread's panic.
+fn unpoisoned<T>(locked: Result<T, std::sync::PoisonError<T>>) -> T {
+    locked.unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The stretches of all groups, in their order.
+fn stretches(plan: &Plan) -> Vec<StretchOf> {
+    let mut all = Vec::new();
+    for (ag, group) in (0..).zip(&plan.groups) {
+        let froms = std::iter::once(None).chain(group.cuts.iter().copied().map(Some));
+        let tos = group.cuts.iter().copied().map(Some);
+        let both = froms.zip(tos.chain([None]));
+        all.extend(both.map(|(from, to)| StretchOf { ag, from, to }));
+    }
+    all
+}
+
 /// Fills an empty filesystem. When anything fails, the image is removed.
 pub(super) fn write(
     mut empty: Empty,
@@ -56,25 +106,26 @@ pub(super) fn write(
     };
     let unit = Unit::Items("inodes".into());
     progress.begin(Step::new("writing").counted_in(unit).of(plan.in_use));
-    let totals = Mutex::new(Totals::default());
+    let stretches = stretches(&plan);
+    let sums = Sums {
+        written: plan.groups.iter().map(|_| Mutex::default()).collect(),
+        totals: Mutex::default(),
+    };
     units::each(
-        plan.groups.len(),
+        stretches.len(),
         progress,
         || Writer::new(shared),
-        |writer, ag| {
-            let own = writer.group(ag as u32, progress)?;
-            let mut all = totals
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            all.inodes += own.inodes;
-            all.free_inodes += own.free_inodes;
-            all.free += own.free;
-            Ok(())
+        |writer, nth| {
+            let of = &stretches[nth];
+            let stretch = writer.stretch(of, progress)?;
+            let count = plan.groups[of.ag as usize].cuts.len() + 1;
+            match sums.whole(of, count, stretch) {
+                Some(whole) => Ok(sums.add(writer.finish(of.ag, whole)?)),
+                None => Ok(()),
+            }
         },
     )?;
-    let totals = totals
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let totals = unpoisoned(sums.totals.into_inner());
     superblock(&empty, contents, totals)?;
     if empty.options.sync {
         progress.begin(Step::new("syncing"));

@@ -1,32 +1,9 @@
 //! Sound filesystems are sound to both verdicts.
 
 use check::report::{Judge, Report};
+use testkit::xfs_profile::every_form;
 
 use super::volume::{Forged, forged, lines, made, report, tools};
-
-/// Every form of directory, fork and attribute.
-const PROFILE: &str = r#"
-    files = 6000
-    per_directory = [["3-9", 40], ["20-60", 20], ["200-300", 6], ["900-1200", 3]]
-    file_size = [["0", 1], ["1-9k", 9], ["40k-90k", 1]]
-    [directories]
-    fan_out = 6
-    [names]
-    length = "9-30"
-    [kinds]
-    symlinks = 0.05
-    target_length = [["9-99", 2], ["400-900", 1]]
-    special = 0.02
-    [attributes]
-    inode = 0.05
-    block = 0.05
-    [ageing]
-    freed = 0.02
-    fragmented = 0.5
-    pieces = "1-20"
-    gaps = 0.9
-    free = "1-3"
-"#;
 
 fn assert_sound(image: &Forged, what: &str) -> Report {
     let found = report(&image.image, 2);
@@ -74,7 +51,7 @@ fn what_forge_makes() {
         return;
     }
     for features in ["", "rmapbt", "nocrc", "rmapbt,nrext64"] {
-        let image = forged("400M", features, PROFILE);
+        let image = forged("400M", features, &every_form(0.5, "1-20"));
         let found = assert_sound(&image, features);
         let files = found.inventory.unwrap().files;
         assert!(files.regular > 5000 && files.directories > 50, "{files:?}");
@@ -86,7 +63,7 @@ fn threads_do_not_change_the_report() {
     if !tools() {
         return;
     }
-    let image = forged("400M", "rmapbt", PROFILE);
+    let image = forged("400M", "rmapbt", &every_form(0.5, "1-20"));
     let one = lines(&report(&image.image, 1));
     let four = lines(&report(&image.image, 4));
     assert_eq!(one, four);

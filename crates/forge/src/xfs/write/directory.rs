@@ -100,7 +100,7 @@ impl Writer<'_> {
                     self.tree_block(&mut block, shape, part, address)?;
                 }
             }
-            empty.put(self.ag, at, &block)?;
+            self.put_near(at, &block)?;
         }
         self.bytes = block;
         Ok(())

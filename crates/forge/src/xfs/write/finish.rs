@@ -6,7 +6,7 @@ use ondisk::xfs::record::owner;
 use ondisk::xfs::{Agf, Agi, checksum};
 
 use super::Totals;
-use super::group::Writer;
+use super::group::{Stretch, Writer};
 use super::trees::{self, Built, Records};
 use crate::Error;
 use crate::xfs::ledger::Ledger;
@@ -41,10 +41,13 @@ impl Trees {
 
 impl Writer<'_> {
     /// Builds the trees and writes the headers.
-    pub(super) fn finish(&mut self, mut ledger: Ledger) -> Result<Totals, Error> {
+    pub(super) fn finish(&mut self, ag: u32, whole: Stretch) -> Result<Totals, Error> {
+        self.ag = ag;
+        let Stretch { mut ledger, masks } = whole;
+        ledger.finish();
         let empty = self.shared.empty;
         let geometry = &empty.geometry;
-        let chunks = self.chunks();
+        let chunks = self.chunks(&masks);
         let with_free: Vec<(u32, u64)> = chunks.iter().copied().filter(|one| one.1 != 0).collect();
         let free = ledger.free.len();
         // What the trees take adds up to two records.
@@ -120,9 +123,9 @@ impl Writer<'_> {
     }
 
     /// First inode and free inodes of each chunk.
-    fn chunks(&self) -> Vec<(u32, u64)> {
+    fn chunks(&self, masks: &[u64]) -> Vec<(u32, u64)> {
         let plan = self.shared.plan;
-        let masks = self.masks.iter().enumerate();
+        let masks = masks.iter().enumerate();
         masks
             .map(|(nth, &free)| (plan.agino(self.ag, nth as u32 * 64), free))
             .collect()

@@ -1,22 +1,47 @@
-//! One allocation group.
+//! One allocation group, or a stretch of it.
+//!
+//! A stretch begins where the plan has a cut: with a directory whose inodes begin a unit, so that no unit is of two stretches. What the stretches
+//! of a group note is joined when all of them are written.
 
 use ondisk::xfs::Extent;
 use ondisk::xfs::record::{RMAP_BMBT, RMAP_UNWRITTEN, owner};
 use progress::Progress;
 
-use super::{Shared, Totals};
+use super::Shared;
+use super::inode::Template;
+use super::near::Near;
 use crate::Error;
 use crate::population::ObjectId;
 use crate::xfs::contents::{Kind, Shapes};
 use crate::xfs::cursor::Cursor;
 use crate::xfs::fork;
 use crate::xfs::ledger::{ATTRIBUTES, Ledger, Used};
-use crate::xfs::plan::{self, Data, Item, Segment};
+use crate::xfs::plan::{self, Cut, Data, Item, Segment};
 use crate::xfs::uses::{Part, Uses};
 use crate::xfs::volume::SYSTEM_INODES;
 
-/// Bytes of inodes that are written at once.
-const RUN: usize = 1 << 20;
+/// Where a stretch of a group is: from a cut or the group's beginning to a cut or its end.
+pub(super) struct StretchOf {
+    pub(super) ag: u32,
+    pub(super) from: Option<Cut>,
+    pub(super) to: Option<Cut>,
+}
+
+/// What was written of a group, or of a stretch of it.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    pub(super) ledger: Ledger,
+    /// A bit for each inode that is free, 64 to a word.
+    pub(super) masks: Vec<u64>,
+}
+
+impl Stretch {
+    /// Joins the stretch that follows.
+    pub(super) fn append(&mut self, next: Stretch) {
+        self.ledger.append(next.ledger);
+        self.masks.extend(next.masks);
+    }
+}
 
 /// A thread's buffers, and the group that it writes.
 pub(super) struct Writer<'a> {
@@ -24,15 +49,20 @@ pub(super) struct Writer<'a> {
     pub(super) ag: u32,
     shapes: Shapes,
     pub(super) uses: Uses,
-    /// Units of inodes that follow each other, and the first block of them.
-    run: (u32, Vec<u8>),
-    /// A bit for each inode that is free, 64 to a word.
-    pub(super) masks: Vec<u64>,
+    /// Inodes and directory blocks that are not written yet.
+    near: Near,
+    /// The last unit of inodes, and its first block.
+    unit: (u32, Vec<u8>),
+    /// The number of the stretch's first inode.
+    base: u32,
+    /// A bit for each inode from there on that is free, 64 to a word.
+    masks: Vec<u64>,
     /// What will be the extents of one directory.
     pub(super) extents: Vec<Extent>,
     /// Blocks of the btree of those extents.
     pub(super) tree: Vec<u64>,
     pub(super) bytes: Vec<u8>,
+    pub(super) template: Template,
 }
 
 impl<'a> Writer<'a> {
@@ -42,30 +72,45 @@ impl<'a> Writer<'a> {
             ag: 0,
             shapes: Shapes::default(),
             uses: Uses::default(),
-            run: (0, Vec::new()),
+            near: Near::default(),
+            unit: (0, Vec::new()),
+            base: 0,
             masks: Vec::new(),
             extents: Vec::new(),
             tree: Vec::new(),
             bytes: Vec::new(),
+            template: Template::default(),
         }
     }
 
-    /// Writes a group.
-    pub(super) fn group(&mut self, ag: u32, progress: &dyn Progress) -> Result<Totals, Error> {
+    /// Writes a stretch of a group.
+    pub(super) fn stretch(
+        &mut self,
+        of: &StretchOf,
+        progress: &dyn Progress,
+    ) -> Result<Stretch, Error> {
         let Shared { empty, plan, .. } = self.shared;
-        self.ag = ag;
-        self.masks.clear();
-        let own = &empty.groups[ag as usize];
-        let mut ledger = Ledger::new(own.length, empty.geometry.rmapbt);
+        let group = &plan.groups[of.ag as usize];
+        let own = &empty.groups[of.ag as usize];
         let before = own.used.partition_point(|used| used.start < own.room.0);
-        for used in &own.used[..before] {
-            ledger.add(*used);
+        let mut cursor = of
+            .from
+            .map_or_else(|| empty.cursor(of.ag), |cut| cut.cursor);
+        self.ag = of.ag;
+        self.base = cursor.index - cursor.index % empty.sizes.unit_inodes;
+        self.masks.clear();
+        let mut ledger = Ledger::new(own.length, empty.geometry.rmapbt);
+        if of.from.is_none() {
+            for used in &own.used[..before] {
+                ledger.add(*used);
+            }
+            if of.ag == 0 {
+                self.system_inodes()?;
+            }
         }
-        let mut cursor = empty.cursor(ag);
-        if ag == 0 {
-            self.system_inodes()?;
-        }
-        for item in &plan.groups[ag as usize].items {
+        let first = of.from.map_or(0, |cut| cut.item);
+        let end = of.to.map_or(group.items.len(), |cut| cut.item);
+        for item in &group.items[first..end] {
             if progress.cancelled() {
                 return Err(Error::Stopped);
             }
@@ -82,13 +127,16 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-        for used in &own.used[before..] {
-            ledger.add(*used);
+        if of.to.is_none() {
+            for used in &own.used[before..] {
+                ledger.add(*used);
+            }
+            self.never_used(cursor.index)?;
         }
-        ledger.finish();
-        self.never_used(cursor.index)?;
-        self.flush()?;
-        self.finish(ledger)
+        self.end_unit()?;
+        self.near.flush(empty)?;
+        let masks = std::mem::take(&mut self.masks);
+        Ok(Stretch { ledger, masks })
     }
 
     /// Begins the chunk of the root with the inodes that mkfs.xfs made.
@@ -98,68 +146,65 @@ impl<'a> Writer<'a> {
         let size = (empty.sizes.unit_blocks << empty.geometry.block_log) as usize;
         let found = empty.image.read(empty.geometry.offset(0, at), size)?;
         self.begin_unit(at)?;
-        self.run.1.copy_from_slice(&found);
+        self.unit.1.copy_from_slice(&found);
         for index in 0..SYSTEM_INODES {
             self.mark(index);
             let inode = self.slot(index);
-            let mut bytes = std::mem::take(&mut self.run.1);
-            let result = super::inode::restamp(empty, &mut bytes[inode.clone()]);
-            self.run.1 = bytes;
-            result?;
+            super::inode::restamp(empty, &mut self.unit.1[inode])?;
         }
         Ok(())
     }
 
     /// Begins a unit of inodes.
     fn begin_unit(&mut self, at: u32) -> Result<(), Error> {
+        self.end_unit()?;
         let empty = self.shared.empty;
         let size = (empty.sizes.unit_blocks << empty.geometry.block_log) as usize;
-        let (start, bytes) = &self.run;
-        let next = *start + (bytes.len() >> empty.geometry.block_log) as u32;
-        if bytes.is_empty() || next != at || bytes.len() >= RUN {
-            self.flush()?;
-            self.run.0 = at;
-        }
-        let len = self.run.1.len();
-        self.run.1.resize(len + size, 0);
+        self.unit.0 = at;
+        self.unit.1.resize(size, 0);
         let words = (empty.sizes.unit_inodes / 64) as usize;
         self.masks.extend(std::iter::repeat_n(u64::MAX, words));
         Ok(())
     }
 
-    /// Writes the units of the run.
-    fn flush(&mut self) -> Result<(), Error> {
-        if !self.run.1.is_empty() {
-            self.shared.empty.put(self.ag, self.run.0, &self.run.1)?;
-            self.run.1.clear();
+    /// Hands on the last unit.
+    fn end_unit(&mut self) -> Result<(), Error> {
+        let (at, bytes) = &mut self.unit;
+        if !bytes.is_empty() {
+            self.near.put(self.shared.empty, self.ag, *at, bytes)?;
+            bytes.clear();
         }
         Ok(())
     }
 
     /// Notes that an inode is in use.
     fn mark(&mut self, index: u32) {
-        self.masks[(index / 64) as usize] &= !(1 << (index % 64));
+        let nth = index - self.base;
+        self.masks[(nth / 64) as usize] &= !(1 << (nth % 64));
     }
 
     /// The bytes of an inode of the last unit.
     fn slot(&self, index: u32) -> std::ops::Range<usize> {
         let empty = self.shared.empty;
         let size = empty.geometry.inode_size as usize;
-        let unit = (empty.sizes.unit_blocks << empty.geometry.block_log) as usize;
-        let within = (index % empty.sizes.unit_inodes) as usize;
-        let at = self.run.1.len() - unit + within * size;
+        let at = (index % empty.sizes.unit_inodes) as usize * size;
         at..at + size
     }
 
     /// Fills the rest of the last unit.
     fn never_used(&mut self, from: u32) -> Result<(), Error> {
-        let end = self.masks.len() as u32 * 64;
+        let end = self.end();
         for index in from..end {
             let ino = self.number(index);
             let range = self.slot(index);
-            super::inode::never_used(self.shared.empty, &mut self.run.1[range], ino)?;
+            super::inode::never_used(self.shared.empty, &mut self.unit.1[range], ino)?;
         }
         Ok(())
+    }
+
+    /// The first inode that has no unit.
+    fn end(&self) -> u32 {
+        self.base + self.masks.len() as u32 * 64
     }
 
     fn number(&self, index: u32) -> u64 {
@@ -189,6 +234,7 @@ impl<'a> Writer<'a> {
         let ino = plan.inode(ObjectId::directory(directory));
         let (mut units, mut places) = (Vec::new(), Vec::with_capacity(shape.births.len()));
         let count = shape.births.len() as u32;
+        let from = cursor.block;
         cursor.directory(
             &empty.sizes,
             new,
@@ -202,6 +248,7 @@ impl<'a> Writer<'a> {
         for _ in 0..fork::blocks(geometry, fork, self.extents.len() as u64) {
             self.tree.push(geometry.fsblock(self.ag, cursor.small(1)));
         }
+        self.near.open(empty, self.ag, from, cursor.block)?;
         self.note_directory(ino, &units, ledger);
         self.directory_blocks(directory, ino, &shape, &places)?;
 
@@ -226,7 +273,7 @@ impl<'a> Writer<'a> {
             } else {
                 first + slot
             };
-            if index >= self.masks.len() as u32 * 64
+            if index >= self.end()
                 && let Some(at) = units.next()
             {
                 self.begin_unit(at)?;
@@ -236,8 +283,8 @@ impl<'a> Writer<'a> {
             };
             let mut uses = std::mem::take(&mut self.uses);
             uses.find(contents, &data, id, &object, address);
+            let ino = self.number(index);
             if segments.is_none() {
-                let ino = self.number(index);
                 uses.each(&mut |part, extent| ledger.add(used(geometry, ino, part, extent)));
             }
             self.uses = uses;
@@ -245,10 +292,9 @@ impl<'a> Writer<'a> {
                 self.mark(index);
             }
             let range = self.slot(index);
-            let mut bytes = std::mem::take(&mut self.run.1);
-            let ino = self.number(index);
-            let result = self.inode(&mut bytes[range], ino, id, &object, &shape);
-            self.run.1 = bytes;
+            let mut bytes = std::mem::take(&mut self.unit.1);
+            let result = self.file(&mut bytes[range], ino, id, &object, &shape);
+            self.unit.1 = bytes;
             result?;
             address += object.blocks;
         }
@@ -257,6 +303,11 @@ impl<'a> Writer<'a> {
         }
         progress.advance(total.into());
         Ok(())
+    }
+
+    /// Takes a block of the directory that is being written.
+    pub(super) fn put_near(&mut self, at: u32, bytes: &[u8]) -> Result<(), Error> {
+        self.near.put(self.shared.empty, self.ag, at, bytes)
     }
 
     /// Notes the blocks of inodes and of a directory.
@@ -295,6 +346,12 @@ impl<'a> Writer<'a> {
             geometry,
             segments: all,
         };
+        if ledger.used.is_none() && contents.population.plain_size().is_some() {
+            // The files fill it, and nothing is noted of each.
+            let len = segment.len as u32;
+            ledger.add(Used::new(segment.at, len, owner::FS));
+            return;
+        }
         let slots = contents.population.slots(directory);
         let first = geometry.fsblock(self.ag, segment.at);
         let end = first + segment.len;

@@ -149,7 +149,68 @@ pub(super) fn restamp(empty: &Empty, bytes: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// A regular file's inode without what is its own, for files that differ in nothing else: the checksum is zero.
+#[derive(Debug, Default)]
+pub(super) struct Template {
+    bytes: Vec<u8>,
+    extents: usize,
+}
+
+impl Template {
+    /// Takes the inode of a file in `extents` extents.
+    fn keep(&mut self, v5: bool, bytes: &[u8], extents: usize) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        if v5 {
+            self.bytes[checksum::INODE..checksum::INODE + 4].fill(0);
+        }
+        self.extents = extents;
+    }
+}
+
 impl Writer<'_> {
+    /// The same as [`Writer::inode`] for a file like all others, where all are alike and have no contents.
+    pub(super) fn file(
+        &mut self,
+        bytes: &mut [u8],
+        ino: u64,
+        id: ObjectId,
+        object: &Object,
+        shape: &Shape,
+    ) -> Result<(), Error> {
+        let Shared {
+            empty, contents, ..
+        } = self.shared;
+        let v5 = empty.geometry.v5;
+        let extents = self.uses.contents.len();
+        let alike = contents.population.plain_size().is_some()
+            && !contents.population.profile().contents
+            && matches!(object.kind, Kind::File(_));
+        if !alike
+            || extents > 1
+            || self.template.bytes.is_empty()
+            || self.template.extents != extents
+        {
+            self.inode(bytes, ino, id, object, shape)?;
+            if alike && extents <= 1 {
+                self.template.keep(v5, bytes, extents);
+            }
+            return Ok(());
+        }
+        bytes.copy_from_slice(&self.template.bytes);
+        let core = Dinode::read_mut(bytes)?;
+        core.di_gen = generation(empty, ino).into();
+        if v5 {
+            core.di_ino = ino.into();
+        }
+        if let Some(extent) = self.uses.contents.first() {
+            let at = dinode::core_size(v5);
+            bytes[at..at + SIZE].copy_from_slice(&extent.to_bytes());
+        }
+        seal(empty, bytes);
+        Ok(())
+    }
+
     /// Writes an inode into its bytes, and its blocks; [`Writer::uses`] has their places.
     pub(super) fn inode(
         &mut self,
@@ -211,8 +272,14 @@ impl Writer<'_> {
         fields.size = (shape.data.len() * contents.rules.block as usize) as u64;
         fields.extents = extents.len() as u64;
         fields.blocks = blocks + self.tree.len() as u64;
-        fields.format = self.map(fork, ino, &extents, &self.tree)?;
+        let tree = std::mem::take(&mut self.tree);
+        let geometry = &self.shared.empty.geometry;
+        let format = fork::write(geometry, fork, &extents, ino, &tree, &mut |at, block| {
+            self.put_near(geometry.agbno_of(at), block)
+        });
+        fields.format = format?;
         self.extents = extents;
+        self.tree = tree;
         Ok(())
     }
 

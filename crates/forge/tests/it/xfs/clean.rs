@@ -243,3 +243,32 @@ fn the_population_of_2012_scaled_down() {
     std::os::unix::fs::FileExt::write_at(&file, b"XX", 512).unwrap();
     assert_eq!(repair(&image).0, Some(1));
 }
+
+/// Groups with more inodes than one stretch has are written by several threads; what they find free and in use is joined. The limit of the
+/// kernel's reserves and `inode32` put all of them into one group.
+#[test]
+fn groups_in_several_stretches() {
+    if !tools() {
+        return;
+    }
+    let many = r#"
+        files = 150000
+        per_directory = [["3-30", 9], ["30-90", 3]]
+        file_size = [["0", 1], ["1-9k", 1]]
+        [directories]
+        fan_out = 90
+        [ageing]
+        freed = 0.05
+        gaps = 0.2
+    "#;
+    for (features, placement) in [
+        ("nocrc,noftype", Placement::Inode32),
+        ("rmapbt", Placement::Packed),
+    ] {
+        let mut options = featured("4G", features);
+        options.placement = placement;
+        let forged = forge(&options, many).unwrap();
+        assert_eq!(forged.written.inodes, 150_000 + forged.written.directories - 1);
+        assert_clean(&forged.image, features);
+    }
+}

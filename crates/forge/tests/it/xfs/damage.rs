@@ -8,31 +8,9 @@ use std::io;
 use forge::damage::xfs::{Base, Volume, all, is_volume};
 use forge::damage::{ImageFile, Medium};
 
-use super::common::{Forged, assert_clean, featured, forge, repair, tools};
+use testkit::xfs_profile::every_form;
 
-/// Every form of directory, fork and attribute, and trees of two levels in each group.
-const PROFILE: &str = r#"
-    files = 6000
-    per_directory = [["3-9", 40], ["20-60", 20], ["200-300", 6], ["900-1200", 3]]
-    file_size = [["0", 1], ["1-9k", 9], ["40k-90k", 1]]
-    [directories]
-    fan_out = 6
-    [names]
-    length = "9-30"
-    [kinds]
-    symlinks = 0.05
-    target_length = [["9-99", 2], ["400-900", 1]]
-    special = 0.02
-    [attributes]
-    inode = 0.05
-    block = 0.05
-    [ageing]
-    freed = 0.02
-    fragmented = 0.9
-    pieces = "1-2"
-    gaps = 0.9
-    free = "1-3"
-"#;
+use super::common::{Forged, assert_clean, featured, forge, repair, tools};
 
 fn base(base: Base) -> Forged {
     let mut options = featured(
@@ -46,7 +24,7 @@ fn base(base: Base) -> Forged {
     if base == Base::Old {
         options.inode_size = Some(256);
     }
-    let forged = forge(&options, PROFILE).unwrap();
+    let forged = forge(&options, &every_form(0.9, "1-2")).unwrap();
     assert_clean(&forged.image, &format!("{base:?}"));
     forged
 }
