@@ -18,6 +18,7 @@ install-demo:
 
 install-test:
 	@scripts/install-packages test
+	@scripts/install-mpi-abi
 
 demo: install-demo
 	$(CARGO) build --release -p fslab

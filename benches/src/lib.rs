@@ -38,6 +38,7 @@ pub mod memory;
 mod mix_vs_fio;
 pub mod needs;
 pub mod pairs;
+mod ranks_vs_peers;
 pub mod run;
 mod run_overhead;
 mod site;
@@ -84,6 +85,7 @@ enum Bench {
     LatencyCost(latency_cost::Arguments),
     LayoutVsFilefrag(layout_vs_filefrag::Arguments),
     MixVsFio(mix_vs_fio::Arguments),
+    RanksVsPeers(ranks_vs_peers::Arguments),
     RunOverhead(run_overhead::Arguments),
     Site(site::Arguments),
     StoreScale(store_scale::Arguments),
@@ -115,6 +117,7 @@ pub fn main() -> ExitCode {
         Bench::LatencyCost(arguments) => latency_cost::main(arguments),
         Bench::LayoutVsFilefrag(arguments) => layout_vs_filefrag::main(arguments),
         Bench::MixVsFio(arguments) => mix_vs_fio::main(arguments),
+        Bench::RanksVsPeers(arguments) => ranks_vs_peers::main(arguments),
         Bench::RunOverhead(arguments) => run_overhead::main(&arguments),
         Bench::Site(arguments) => site::main(&arguments),
         Bench::StoreScale(arguments) => store_scale::main(&arguments),
@@ -145,6 +148,7 @@ mod tests {
             "check_vs_fsck_ocfs2",
             "check_vs_xfs_repair",
             "mix_vs_fio",
+            "ranks_vs_peers",
             "throughput_vs_iozone",
         ];
         for name in list.split_whitespace().chain(apart) {
@@ -153,6 +157,7 @@ mod tests {
         assert!(rest.contains("measure check_differential"));
         for name in [
             "throughput_vs_iozone",
+            "ranks_vs_peers",
             "mix_vs_fio",
             "check_vs_fsck_ocfs2",
             "check_vs_xfs_repair",

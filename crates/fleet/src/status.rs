@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use record::{Run, RunFolder};
+use record::Run;
 use serde::Serialize;
 
 use crate::attempts::Attempt;
@@ -18,7 +18,7 @@ pub enum State {
     Whole,
     /// A process writes it.
     Running,
-    /// It ended before its last trial.
+    /// It ended before its last trial; or a node writes it whose locks this one does not see.
     BrokenOff,
 }
 
@@ -85,7 +85,7 @@ pub fn of(run: &Path) -> Result<Vec<BlockStatus>, Error> {
 }
 
 fn look(attempt: &Attempt) -> AttemptStatus {
-    let locked = RunFolder::open(&attempt.dir).is_ok_and(|folder| folder.is_locked());
+    let locked = record::folder::writer(&attempt.dir).is_some();
     let unread = AttemptStatus {
         number: attempt.number,
         state: if locked {

@@ -124,11 +124,12 @@ fn requests(phase: &PhaseReport) -> String {
     };
     let reads = way("reads", "read_iops", "read_rate").unwrap_or_default();
     let writes = way("writes", "write_iops", "write_rate").unwrap_or_default();
-    let cpu = figure("cpu_per_request").unwrap_or_default();
+    let cpu = figure("cpu_per_request")
+        .map(|cpu| format!(";\n{} of CPU a request", words::short_time(cpu)));
     format!(
-        "\n{}: IOPS {all:.0}{reads}{writes};\n{} of CPU a request\n",
+        "\n{}: IOPS {all:.0}{reads}{writes}{}\n",
         phase.name,
-        words::short_time(cpu)
+        cpu.unwrap_or_default()
     )
 }
 
@@ -290,10 +291,13 @@ mod tests {
             text,
             "\nmix: IOPS 1000, reads 700 (2.0 MB/s);\n7.25 us of CPU a request\n"
         );
+        // IOR's rate has no share of the processor.
+        phase.figures.remove("cpu_per_request");
+        assert_eq!(requests(&phase), "\nmix: IOPS 1000, reads 700 (2.0 MB/s)\n");
         phase.figures.insert("write_iops".into(), 999_999.0);
         phase.figures.insert("write_rate".into(), 9999.9 * MIB);
         let both = requests(&phase);
-        assert!(both.contains(", writes 999999 (9999.9 MB/s);"), "{both}");
+        assert!(both.contains(", writes 999999 (9999.9 MB/s)"), "{both}");
         assert!(both.lines().all(|line| line.len() <= 78), "{both}");
     }
 

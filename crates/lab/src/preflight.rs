@@ -18,6 +18,9 @@ use crate::target::Target;
 pub fn check(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
     crate::crash::requirements::check(plan, target)?;
     forged(plan, target)?;
+    if !matches!(target, Target::Ranks { .. }) {
+        crate::ranks::refuse_copies(plan)?;
+    }
     match target {
         Target::Directory(path) => {
             directory(path)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::ranks::{Launcher, launch};
+use ::ranks::Launcher;
 use study::{FleetSpec, Plan};
 
 use crate::error::Error;
@@ -43,16 +43,30 @@ fn launcher(plan: &Plan, fleet: &FleetSpec, asked: &RanksRequest) -> Launcher {
     }
 }
 
+/// Refuses ranks that only processes can be where nothing starts them.
+pub(crate) fn refuse_copies(plan: &Plan) -> Result<(), Error> {
+    match plan.cells.iter().find(|cell| cell.workload.copies() > 1) {
+        None => Ok(()),
+        Some(cell) => Err(Error::Preflight(format!(
+            "{}: its {} ranks are processes of MPI; add --executor mpi, or use threads or processes of {}",
+            cell.label(),
+            cell.workload.copies(),
+            cell.workload.kind()
+        ))),
+    }
+}
+
 /// Refuses workloads that do not run on ranks, and a launcher and a library that do not work together: the largest number of ranks is
 /// started once, and does nothing.
 pub(crate) fn preflight(plan: &Plan, launcher: &Launcher) -> Result<(), Error> {
     let mut most = 0;
     for cell in &plan.cells {
-        let ranks = launch::ranks(&cell.workload).ok_or_else(|| {
+        let ranks = cell.workload.ranks().ok_or_else(|| {
             Error::Preflight(format!(
-                "{}: its workload {} does not run on ranks; shared and metadata do, leave out --executor mpi for others",
+                "{}: its workload {} {}; leave out --executor mpi for others",
                 cell.label(),
-                cell.workload.kind()
+                cell.workload.kind(),
+                workload::group::each::OTHERS
             ))
         })?;
         most = most.max(ranks);

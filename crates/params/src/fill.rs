@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::footprint::small_files;
+use crate::ranks::MOST_RANKS;
 use crate::{Bytes, Footprint, Invalid, Load, Parameters};
 
 /// Most subdirectories of a base directory. The walk over them needs one bit of memory for each.
@@ -160,6 +161,11 @@ pub struct FillSpec {
     #[serde(skip)]
     #[arg(skip = true)]
     pub settle: bool,
+    /// Processes of MPI that run it at the same time (`--executor mpi`), each in a folder of its own.
+    #[serde(skip_serializing_if = "crate::ranks::is_one")]
+    #[schemars(title = "number of ranks", range(min = 1, max = MOST_RANKS))]
+    #[arg(skip = 1_u32)]
+    pub ranks: u32,
 }
 
 /// How often mkdir is called for the target directory.
@@ -202,6 +208,7 @@ impl Default for FillSpec {
             mkdir: Mkdir::FirstUse,
             sync_target_only: false,
             settle: true,
+            ranks: 1,
         }
     }
 }
@@ -307,6 +314,7 @@ pub fn random_length_for(files: u64) -> u32 {
 
 impl Parameters for FillSpec {
     fn validate(&self) -> Result<(), Invalid> {
+        Invalid::unless_within("ranks", self.ranks, 1, MOST_RANKS)?;
         let bases = self.base_count();
         Invalid::unless_within("bases", bases, 1, MOST_BASES)?;
         Invalid::if_zero("files", self.files)?;
@@ -357,6 +365,7 @@ impl Parameters for FillSpec {
             syncs: if self.sync_method == 0 { 1.0 } else { files },
             ..Footprint::default()
         }
+        .of_ranks(self.ranks)
     }
 
     fn load(&self) -> Load {
@@ -379,7 +388,8 @@ impl Parameters for FillSpec {
             return None;
         }
         let directories = u64::from(self.bases) * (u64::from(self.directories) + 1);
-        Some(self.files_at_most().saturating_add(directories))
+        let each = self.files_at_most().saturating_add(directories);
+        Some(each.saturating_mul(self.ranks.into()))
     }
 
     fn keeps_files(&self) -> bool {

@@ -27,6 +27,25 @@ pub struct Footprint {
     pub rest: f64,
 }
 
+impl Footprint {
+    /// That of ranks which each do all of it at the same time: they share no data, but the time of rest.
+    pub(crate) fn of_ranks(self, ranks: u32) -> Footprint {
+        let ranks = f64::from(ranks);
+        Footprint {
+            peak: self.peak * ranks,
+            written: self.written * ranks,
+            written_randomly: self.written_randomly * ranks,
+            read: self.read * ranks,
+            read_randomly: self.read_randomly * ranks,
+            files: self.files * ranks,
+            kept: self.kept * ranks,
+            requests: self.requests * ranks,
+            syncs: self.syncs * ranks,
+            rest: self.rest,
+        }
+    }
+}
+
 /// Bytes that files of `size` bytes take: whole blocks of 4 KiB, and an inode of 512 bytes each.
 pub(crate) fn small_files(files: f64, size: Bytes) -> f64 {
     const BLOCK: u64 = 4096;

@@ -30,6 +30,7 @@ mod invalid;
 pub mod metadata;
 pub mod mix;
 mod parameters;
+pub mod ranks;
 pub mod scan;
 pub mod shared;
 pub mod stream;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::footprint::small_files;
-use crate::shared::MOST_RANKS;
+use crate::ranks::MOST_RANKS;
 use crate::{Bytes, Footprint, Invalid, Load, Parameters};
 
 /// Parameters of `metadata` (mdtest). Letters in brackets are mdtest's.

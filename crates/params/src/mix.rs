@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{self, Direction, Kind};
+use crate::ranks::MOST_RANKS;
 use crate::{Bytes, Footprint, Invalid, Load, Parameters};
 
 /// Parameters of `mix` (fio). Names in brackets are fio's.
@@ -193,6 +194,11 @@ pub struct MixSpec {
         help = "Use files that exist and are large enough, and write to them"
     )]
     pub reuse: bool,
+    /// Processes of MPI that run it at the same time (`--executor mpi`), each in a folder of its own.
+    #[serde(skip_serializing_if = "crate::ranks::is_one")]
+    #[schemars(title = "number of ranks", range(min = 1, max = MOST_RANKS))]
+    #[arg(skip = 1_u32)]
+    pub ranks: u32,
 }
 
 /// The first part of the files' names.
@@ -225,6 +231,7 @@ impl Default for MixSpec {
             file: None,
             keep: false,
             reuse: false,
+            ranks: 1,
         }
     }
 }
@@ -337,6 +344,7 @@ impl MixSpec {
 
 impl Parameters for MixSpec {
     fn validate(&self) -> Result<(), Invalid> {
+        Invalid::unless_within("ranks", self.ranks, 1, MOST_RANKS)?;
         let (least, most) = (Bytes(512), Bytes(16 * Bytes::MIB));
         Invalid::unless_within("rwmixread", self.rwmixread, 0, 100)?;
         Invalid::unless_within("block", self.block, least, most)?;
@@ -390,6 +398,7 @@ impl Parameters for MixSpec {
             syncs: 2.0 + fsyncs,
             rest: timed + self.ramp_time,
         }
+        .of_ranks(self.ranks)
     }
 
     fn load(&self) -> Load {

@@ -7,10 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Kind, validate_direct};
+use crate::ranks::MOST_RANKS;
 use crate::{Bytes, Footprint, Invalid, Load, Parameters};
-
-/// Most ranks of a trial.
-pub const MOST_RANKS: u32 = 1 << 20;
 
 /// Parameters of `shared` (IOR). Letters in brackets are IOR's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Args)]

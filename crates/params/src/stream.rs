@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{self, Direction, Kind};
+use crate::ranks::MOST_RANKS;
 use crate::{Bytes, Footprint, Invalid, Load, Parameters};
 
 /// What the written blocks hold.
@@ -202,6 +203,11 @@ pub struct StreamSpec {
     #[serde(skip)]
     #[arg(long, help = "Keep the file; -W implies it")]
     pub keep: bool,
+    /// Processes of MPI that run it at the same time (`--executor mpi`), each in a folder of its own.
+    #[serde(skip_serializing_if = "crate::ranks::is_one")]
+    #[schemars(title = "number of ranks", range(min = 1, max = MOST_RANKS))]
+    #[arg(skip = 1_u32)]
+    pub ranks: u32,
 }
 
 /// The file's name in the messages of 2008 and 2010, and in the listings that answered them.
@@ -229,6 +235,7 @@ impl Default for StreamSpec {
             seek: 0,
             skip: 0,
             keep: false,
+            ranks: 1,
         }
     }
 }
@@ -318,6 +325,7 @@ impl StreamSpec {
 
 impl Parameters for StreamSpec {
     fn validate(&self) -> Result<(), Invalid> {
+        Invalid::unless_within("ranks", self.ranks, 1, MOST_RANKS)?;
         let (least, most) = (Bytes(512), Bytes(Bytes::GIB));
         self.validate_file()?;
         Invalid::unless_within("block", self.block, least, most)?;
@@ -347,6 +355,7 @@ impl Parameters for StreamSpec {
             syncs: 2.0,
             ..Footprint::default()
         }
+        .of_ranks(self.ranks)
     }
 
     fn load(&self) -> Load {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{self, Direction, Kind};
+use crate::ranks::MOST_RANKS;
 use crate::{Bytes, Footprint, Invalid, Load, Parameters};
 
 /// Parameters of `throughput` (iozone -t). Letters in brackets are iozone's.
@@ -117,6 +118,11 @@ pub struct ThroughputSpec {
     #[serde(skip)]
     #[arg(skip = Test::ALL.to_vec())]
     pub tests: Vec<Test>,
+    /// Processes of MPI that run it at the same time (`--executor mpi`), each in a folder of its own.
+    #[serde(skip_serializing_if = "crate::ranks::is_one")]
+    #[schemars(title = "number of ranks", range(min = 1, max = MOST_RANKS))]
+    #[arg(skip = 1_u32)]
+    pub ranks: u32,
 }
 
 /// iozone's own defaults, as far as it has any.
@@ -140,6 +146,7 @@ impl Default for ThroughputSpec {
             keep: false,
             file_state: FileState::Fresh,
             tests: Test::ALL.to_vec(),
+            ranks: 1,
         }
     }
 }
@@ -192,6 +199,7 @@ impl ThroughputSpec {
 
 impl Parameters for ThroughputSpec {
     fn validate(&self) -> Result<(), Invalid> {
+        Invalid::unless_within("ranks", self.ranks, 1, MOST_RANKS)?;
         let (least, most) = (Bytes(Bytes::KIB), Bytes(16 * Bytes::MIB));
         Invalid::unless_within("threads", self.threads, 1, 1024)?;
         Invalid::unless_within("record", self.record, least, most)?;
@@ -235,6 +243,7 @@ impl Parameters for ThroughputSpec {
             syncs: SYNCS,
             rest: SYNCS * self.settle_seconds,
         }
+        .of_ranks(self.ranks)
     }
 
     fn load(&self) -> Load {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use params::WorkloadSpec;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use workload::group::each;
 use workload::{Error, Observer, Outcome, Workload, metadata, shared};
 
 use crate::identity;
@@ -33,15 +34,6 @@ pub struct Launched<'a> {
     pub spec: WorkloadSpec,
 }
 
-/// The number of ranks that a workload asks for; none: it is not one of ranks.
-pub fn ranks(spec: &WorkloadSpec) -> Option<u32> {
-    match spec {
-        WorkloadSpec::Shared(spec) => Some(spec.ranks),
-        WorkloadSpec::Metadata(spec) => Some(spec.ranks),
-        _ => None,
-    }
-}
-
 impl Workload for Launched<'_> {
     fn kind(&self) -> &'static str {
         self.spec.kind()
@@ -57,20 +49,21 @@ impl Workload for Launched<'_> {
 
     fn run(&self, observer: &dyn Observer) -> Result<Outcome, Error> {
         self.spec.parameters().validate()?;
-        let Some(ranks) = ranks(&self.spec) else {
+        let Some(ranks) = self.spec.ranks() else {
             return Err(Error::BadOption {
                 option: "kind",
                 value: self.kind().into(),
-                reason: "does not run on ranks; shared and metadata do".into(),
+                reason: params::ranks::OTHERS.into(),
             });
         };
+        let job = Job::of(&self.spec);
         let mut outcome = None;
         let mut phases = 0;
         let mut agreed = None;
         let launched = follow(
             self.launcher,
             ranks,
-            &Job::of(&self.spec),
+            &job,
             observer,
             &mut |message| match message {
                 Message::Ready(ready) => agreed = Some(self.evidence(&ready)),
@@ -97,7 +90,7 @@ impl Workload for Launched<'_> {
             match &self.spec {
                 WorkloadSpec::Shared(spec) => shared::remove_leftovers(spec),
                 WorkloadSpec::Metadata(spec) => metadata::remove_leftovers(spec),
-                _ => {}
+                _ => each::remove_leftovers(&job.dir, ranks),
             }
         }
         launched?;

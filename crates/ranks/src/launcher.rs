@@ -69,8 +69,8 @@ impl Launcher {
     /// # Errors
     /// A static program; no launcher or no library; a library that is not the launcher's; another program on a node.
     pub fn check(&self, ranks: u32) -> Result<Ready, Refusal> {
-        if !crate::can_load() {
-            return Err(Refusal(crate::STATIC.into()));
+        if let Some(why) = crate::cannot_load() {
+            return Err(Refusal(why.into()));
         }
         if self.command.is_empty() {
             return Err(Refusal(

@@ -25,11 +25,39 @@ pub use launch::Launched;
 pub use launcher::{Launcher, Refusal};
 pub use protocol::Ready;
 
-/// Whether this program can load an MPI library: a static one cannot load any (static glibc dies of it in Open MPI, musl refuses).
-pub const fn can_load() -> bool {
-    !cfg!(target_feature = "crt-static")
+/// Why this program cannot load an MPI library; none: it can.
+///
+/// A static one cannot: static glibc dies of SIGSEGV in Open MPI's plugins, and musl refuses dlopen.
+pub const fn cannot_load() -> Option<&'static str> {
+    cannot_load_if(cfg!(target_feature = "crt-static"))
 }
 
-/// What to do where [`can_load`] is false.
-pub const STATIC: &str = "this fslab is a static program, which cannot load an MPI library; use the dynamic build \
+const fn cannot_load_if(is_static: bool) -> Option<&'static str> {
+    if is_static { Some(STATIC) } else { None }
+}
+
+/// Why a static program cannot, and what to do.
+const STATIC: &str = "this fslab is a static program, which cannot load an MPI library; use the dynamic build \
                           (fslab-VERSION-ARCH-dynamic of a release, or cargo build)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_static_program_says_so_in_one_line_and_a_dynamic_one_loads() {
+        let line = cannot_load_if(true).unwrap();
+        assert!(
+            line.contains("static") && line.contains("dynamic build"),
+            "{line}"
+        );
+        assert!(!line.contains('\n') && !line.contains("  "), "{line}");
+        assert_eq!(cannot_load_if(false), None);
+        // What this very build is.
+        let is_static = cfg!(target_feature = "crt-static");
+        assert_eq!(cannot_load().is_some(), is_static);
+        let refused = Launcher::of_line("/nowhere/mpirun -np {ranks}").check(1);
+        let message = refused.unwrap_err().to_string();
+        assert_eq!(message == line, is_static, "{message}");
+    }
+}

@@ -4,7 +4,7 @@
 //! begin with [`MARK`] are the launcher's or a library's, and are notes. All ranks report on standard error where they are
 //! ([`Sign`]), in lines that are short enough never to be cut in two. So no line of rank 0, which may be long, can be torn by another's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use params::metadata::Step;
 use params::{MetadataSpec, SharedSpec, WorkloadSpec};
@@ -44,6 +44,15 @@ impl Job {
             }) => (dir.clone(), *seed, *keep, Vec::new()),
             WorkloadSpec::Metadata(MetadataSpec { dir, steps, .. }) => {
                 (dir.clone(), 0, false, steps.clone())
+            }
+            WorkloadSpec::Throughput(spec) => (spec.dir.clone(), 0, false, Vec::new()),
+            WorkloadSpec::Stream(spec) => (spec.dir.clone(), 0, false, Vec::new()),
+            WorkloadSpec::Mix(spec) => (spec.dir.clone(), spec.seed, false, Vec::new()),
+            // Its base directories are in it.
+            WorkloadSpec::Fill(spec) => {
+                let base = spec.dirs.first().and_then(|base| base.parent());
+                let dir = base.map_or_else(PathBuf::new, Path::to_owned);
+                (dir, spec.seed, false, Vec::new())
             }
             _ => (PathBuf::new(), 0, false, Vec::new()),
         };
@@ -212,7 +221,19 @@ mod tests {
             steps: vec![Step::Stat],
             ..MetadataSpec::new("/d")
         });
-        for spec in [shared, metadata] {
+        let fill = WorkloadSpec::Fill(params::FillSpec {
+            ranks: 3,
+            ..params::FillSpec::default()
+        });
+        let stream = WorkloadSpec::Stream(params::StreamSpec {
+            ranks: 2,
+            ..params::StreamSpec::default()
+        });
+        let placed = [
+            fill.placed("/d".as_ref(), 9),
+            stream.placed("/d".as_ref(), 9),
+        ];
+        for spec in [shared, metadata].into_iter().chain(placed) {
             let text = line(&Job::of(&spec));
             assert!(text.ends_with('\n') && !text[..text.len() - 1].contains('\n'));
             let job: Job = read(&text).unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use params::WorkloadSpec;
 use progress::Progress;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use workload::group::{Group, Place, Stage};
+use workload::group::{Group, Place, Stage, each};
 use workload::{Error, Evidence, Observer, Outcome, PhaseReport, metadata, shared};
 
 use crate::choice::{Started, candidates};
@@ -57,8 +57,8 @@ pub fn run(args: &Args) -> u8 {
     // When the launcher's daemon on this node dies, so does its rank, whatever it does.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     sign(&Sign::Begun(identity::here()));
-    if !crate::can_load() {
-        return refused(crate::STATIC.into());
+    if let Some(why) = crate::cannot_load() {
+        return refused(why.into());
     }
     let started = Started::of(|name| std::env::var_os(name).is_some());
     let library = match Library::load(&candidates(args.library.as_deref(), started)) {
@@ -142,11 +142,8 @@ fn work(group: &Mpi<'_>) -> Result<(), Error> {
     let outcome = match &spec {
         WorkloadSpec::Shared(spec) => shared::run_rank(spec, group, &observer),
         WorkloadSpec::Metadata(spec) => metadata::run_rank(spec, group, &observer),
-        other => Err(Error::BadOption {
-            option: "kind",
-            value: other.kind().into(),
-            reason: "does not run on ranks; shared and metadata do".into(),
-        }),
+        // Those that each rank runs by itself.
+        other => each::run_rank(other, (&job.dir, job.seed), group, &observer),
     };
     over.store(true, Ordering::Relaxed);
     drop(shower);

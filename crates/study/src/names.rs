@@ -137,8 +137,8 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
 pub const METRICS: &[&str] = &crate::metrics::NAMES;
 
 /// System calls whose latency is measured: the first part of the names of those metrics.
-pub const CALLS: [&str; 9] = [
-    "creat", "open", "read", "write", "fsync", "sync", "close", "stat", "unlink",
+pub const CALLS: [&str; 11] = [
+    "creat", "open", "read", "write", "fsync", "sync", "close", "stat", "unlink", "mkdir", "rmdir",
 ];
 
 /// The last part of the names of those metrics (`fsync_p99`; `p999` is the 99.9th percentile).

@@ -39,6 +39,10 @@ pub(crate) enum Call {
     Read,
     /// stat and lstat.
     Stat,
+    /// mkdir.
+    Mkdir,
+    /// rmdir.
+    Rmdir,
 }
 
 impl Call {
@@ -53,7 +57,7 @@ impl Call {
     ];
 
     /// All, in the order of a file's life.
-    pub(crate) const ALL: [Call; 9] = [
+    pub(crate) const ALL: [Call; 11] = [
         Call::Creat,
         Call::Open,
         Call::Read,
@@ -63,6 +67,8 @@ impl Call {
         Call::Close,
         Call::Stat,
         Call::Unlink,
+        Call::Mkdir,
+        Call::Rmdir,
     ];
 
     /// The first part of its figures' names.
@@ -77,6 +83,8 @@ impl Call {
             Call::Open => "open",
             Call::Read => "read",
             Call::Stat => "stat",
+            Call::Mkdir => "mkdir",
+            Call::Rmdir => "rmdir",
         }
     }
 }
@@ -208,6 +216,19 @@ impl Times {
                     count,
                 })
                 .collect(),
+            times: Some(Box::new(self.clone())),
+        }
+    }
+}
+
+impl LatencyReport {
+    /// Adds the calls that it was made of, where those are known.
+    pub(crate) fn add_to(&self, calls: &mut Calls) {
+        let call = Call::ALL
+            .into_iter()
+            .find(|call| call.name() == self.operation);
+        if let (Some(call), Some(times)) = (call, &self.times) {
+            calls.of(call).merge(times);
         }
     }
 }

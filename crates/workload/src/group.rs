@@ -9,6 +9,7 @@
 //! formulas are here once, in [`merge`], and threads and processes cannot differ.
 
 pub mod clocks;
+pub mod each;
 pub mod merge;
 pub mod part;
 pub mod points;
@@ -32,12 +33,25 @@ pub use threads::run as run_as_threads;
 pub struct Place {
     /// Host name of its node.
     pub node: String,
-    /// Identity of the kernel's boot: ranks with the same one share a page cache and a clock, whatever their nodes are called.
+    /// Identity of the kernel's boot: ranks with the same one share a page cache, whatever their nodes are called.
     pub boot: String,
+    /// Identity of its time namespace, which can shift the kernel's clocks; empty: the kernel has none.
+    #[serde(default)]
+    pub time: String,
     /// Processors that it may use, by number.
     pub cpus: Vec<u32>,
     /// Its process.
     pub pid: u32,
+}
+
+impl Place {
+    /// Identity of the clock that it reads.
+    pub fn clock(&self) -> String {
+        if self.time.is_empty() {
+            return self.boot.clone();
+        }
+        format!("{} {}", self.boot, self.time)
+    }
 }
 
 /// What a rank is about to do: for those that watch over it.
@@ -61,7 +75,7 @@ pub trait Group: Sync {
     /// Whether the ranks are processes, each with the processors that its launcher gave it.
     fn is_of_processes(&self) -> bool;
 
-    /// Its clock: CLOCK_MONOTONIC of its node, nanoseconds.
+    /// Its clock: CLOCK_MONOTONIC as it sees it, nanoseconds.
     fn now_ns(&self) -> u64 {
         crate::clock::now_ns()
     }
@@ -107,6 +121,14 @@ pub trait Group: Sync {
 
     /// A phase reaches a stage. Not called inside a clock.
     fn at(&self, _phase: &str, _stage: Stage) {}
+}
+
+/// Number of different nodes.
+pub(crate) fn nodes(places: &[Place]) -> usize {
+    let mut nodes: Vec<&str> = places.iter().map(|place| place.node.as_str()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.len()
 }
 
 /// Number of ranks.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Times;
 use crate::mix::JobStats;
 
 /// One figure under the three clocks. `None`: the clock does not exist for this figure.
@@ -41,7 +42,7 @@ pub struct ThreadReport {
 /// How long the operations of one kind took in a phase. Times are seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyReport {
-    /// The system call: `read`, `write`, `fsync`, `open`, `close`, `stat`, `unlink`.
+    /// The system call: `read`, `write`, `fsync`, `open`, `close`, `stat`, `unlink`, `mkdir`, `rmdir`.
     pub operation: String,
     /// Number of calls of all threads.
     pub count: u64,
@@ -61,6 +62,9 @@ pub struct LatencyReport {
     pub max: f64,
     /// Counts of ranges of a quarter of a power of two, ascending; empty ranges are left out.
     pub histogram: Vec<Bucket>,
+    /// The times themselves, for adding those of several ranks. Not kept in files.
+    #[serde(skip)]
+    pub(crate) times: Option<Box<Times>>,
 }
 
 /// A range of times, in seconds.

@@ -1,4 +1,5 @@
-# Two hosts as network namespaces, joined by a bridge in a third: `namespaces.sh up|down NAME FOLDER`. In FOLDER then are `openmpi` and
+# Two hosts as network namespaces, joined by a bridge in a third: `namespaces.sh up|cut|down NAME FOLDER`. `cut` takes the second one's
+# link away, so that the node is lost and says nothing. In FOLDER then are `openmpi` and
 # `mpich`, launchers that take the number of ranks and a command; `rsh` is what they call in place of ssh.
 set -eu
 verb=$1
@@ -7,6 +8,9 @@ D=$3
 if [ "$verb" = down ]; then
   for n in h1 h2 sw; do ip netns del "$N-$n" 2>/dev/null || true; done
   exit 0
+fi
+if [ "$verb" = cut ]; then
+  exec ip -n "$N-sw" link set p2 down
 fi
 ip netns add "$N-sw"
 ip -n "$N-sw" link add br0 type bridge

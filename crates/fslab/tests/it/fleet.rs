@@ -170,6 +170,33 @@ fn a_block_that_broke_is_run_again_as_a_whole() {
     assert!(error_line(&output).contains("not the one that was submitted"));
 }
 
+/// A block that a process writes at this moment is running, and is not submitted again.
+#[test]
+fn a_block_at_work_is_running_and_not_missing() {
+    let scratch = scratch();
+    submit(&scratch, 2);
+    block(&scratch, 0, "n1");
+    let part = scratch.join("run/parts/block-0000.1");
+    let log = fs::read_to_string(part.join("events.jsonl")).unwrap();
+    let begun: Vec<&str> = log.lines().take(log.lines().count() - 2).collect();
+    fs::write(part.join("events.jsonl"), begun.join("\n") + "\n").unwrap();
+    let state = |line: &str| stdout(&words(&scratch, line));
+    assert!(state("fleet status run").contains("broken off"));
+    let writer = record::RunFolder::open_to_write(&part).unwrap();
+    let text = state("fleet status run");
+    assert!(
+        text.contains("running") && !text.contains("broken off"),
+        "{text}"
+    );
+    assert_code(&words(&scratch, "fleet submit run --missing --dry-run"), 0);
+    let script = fs::read_to_string(scratch.join("run/sbatch.sh")).unwrap();
+    assert!(script.contains("--array=1%"), "{script}");
+    drop(writer);
+    assert_code(&words(&scratch, "fleet submit run --missing --dry-run"), 0);
+    let script = fs::read_to_string(scratch.join("run/sbatch.sh")).unwrap();
+    assert!(script.contains("--array=0-1%"), "{script}");
+}
+
 #[test]
 fn kernels_that_differ_are_refused() {
     let scratch = scratch();

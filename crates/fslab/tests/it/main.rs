@@ -48,6 +48,7 @@ mod own_studies;
 mod packaged;
 mod ranks;
 mod ranks_broken;
+mod ranks_hosts;
 mod refusals;
 mod released;
 mod run_whole;

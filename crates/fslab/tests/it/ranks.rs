@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use common::launchers::{self, Mpi};
+use common::launchers::{self, Mpi, document};
 use common::{Scratch, assert_code, assert_ran, error_line, run_in, stderr, stdout};
 use record::{Run, Status};
 use serde_json::Value;
@@ -42,12 +42,6 @@ fn counts(dir: &Path) -> (usize, usize, u64) {
         all.len() - files.clone().count(),
         files.sum(),
     )
-}
-
-/// The document, of evidence that may be in doubt where ranks are more than processors.
-fn document(output: &Output) -> Value {
-    assert_ran(output);
-    serde_json::from_str(&stdout(output)).unwrap_or_else(|e| panic!("{e}: {}", stderr(output)))
 }
 
 fn numbers_of(run: &dyn Fn(&Path, &str) -> Output, all: bool) {
@@ -147,6 +141,71 @@ fn original_tables_are_imported_again() {
     }
 }
 
+/// Lines of options, heads of tables and the shape of rows are those that the programs themselves print.
+#[test]
+fn original_tables_are_those_of_the_programs() {
+    let peers = [
+        (
+            "FSLAB_IOR",
+            "-a POSIX -w -r -F -b 1m -t 256k -s 2 -o ./testFile",
+            "bench shared --dir . --ranks 1 -b 1m -t 256k -s 2 --no-cold",
+        ),
+        (
+            "FSLAB_MDTEST",
+            "-n 50 -F -d .",
+            "bench metadata --dir . --ranks 1 -n 50 --items files",
+        ),
+    ];
+    for (variable, theirs, ours) in peers {
+        let Some(peer) = std::env::var_os(variable) else {
+            testkit::skip!("{variable} names no program");
+            continue;
+        };
+        let scratch = Scratch::new();
+        let mut command = std::process::Command::new(peer);
+        command
+            .current_dir(scratch.path())
+            .args(theirs.split_whitespace());
+        let theirs = command
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let theirs = stdout(&theirs.output().unwrap());
+        let words = format!("{ours} --format original");
+        let ours = stdout(&run_in(
+            scratch.path(),
+            &words.split_whitespace().collect::<Vec<_>>(),
+        ));
+        // Numbers apart: they are measured. A first line has the version, and a last the time.
+        let shape = |line: &str| -> String {
+            let words = line.split_whitespace();
+            let words = words.map(|word| {
+                if word.parse::<f64>().is_ok() {
+                    "N"
+                } else {
+                    word
+                }
+            });
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let known: Vec<String> = theirs.lines().map(shape).collect();
+        let skipped = [
+            "IOR-4.1.0",
+            "mdtest-4.1.0",
+            "Command line used",
+            "-- finished",
+        ];
+        let lines = ours
+            .lines()
+            .filter(|line| !skipped.iter().any(|skip| line.starts_with(skip)));
+        for line in lines.map(shape) {
+            assert!(
+                known.contains(&line),
+                "{variable}: {line:?} is not in\n{theirs}"
+            );
+        }
+    }
+}
+
 const STUDY: &str = r#"
 include = ["defaults.toml"]
 name = "ranks-test"
@@ -211,6 +270,77 @@ fn a_study_runs_on_ranks_and_is_reported() {
     }
 }
 
+/// Workloads of one process, on two ranks at the same time.
+const COPIES: &str = r#"
+include = ["defaults.toml"]
+name = "copies-test"
+title = "Copies"
+[factors]
+filesystem = ["ext4"]
+[[workload]]
+name = "fs_mark"
+kind = "fill"
+files = 30
+size = 4096
+ranks = 2
+[[workload]]
+name = "dd"
+kind = "stream"
+block = "64k"
+count = 20
+ranks = 2
+[[workload]]
+name = "iozone"
+kind = "throughput"
+size = "256k"
+record = "64k"
+settle_seconds = 0.0
+ranks = 2
+[[workload]]
+name = "fio"
+kind = "mix"
+size = "256k"
+ranks = 2
+[run]
+blocks = 1
+reference_seconds = 0.0
+"#;
+
+#[test]
+fn workloads_of_one_process_run_on_ranks() {
+    let Some(mpi) = launchers::all().into_iter().next() else {
+        testkit::skip!("no MPI");
+        return;
+    };
+    let scratch = Scratch::new();
+    assert_ran(&run_study(&mpi, &scratch, COPIES, ""));
+    let run = Run::load(&scratch.join("run")).unwrap();
+    assert_eq!(run.trials.len(), 4);
+    for trial in &run.trials {
+        assert_eq!(trial.status, Status::Finished, "{trial:?}");
+        let has = |name: &str| trial.evidence.iter().any(|e| e.name == name);
+        assert!(has("clocks_agree") && has("ranks_fit") && has("same_program"));
+        let value = |metric: &str| {
+            let mut samples = trial.samples.iter();
+            samples
+                .find(|sample| sample.metric == metric)
+                .map(|sample| sample.value)
+        };
+        let (slowest, fastest) = (value("slowest").unwrap(), value("fastest").unwrap());
+        assert!(0.0 < slowest && slowest <= fastest, "{trial:?}");
+        assert!(value("tail").is_some() && value("barrier_seconds").is_some());
+    }
+    let mut cells = run.plan.cells.iter();
+    assert!(cells.all(|cell| cell.workload.ranks() == Some(2)));
+    assert_eq!(counts(&scratch.join("data")), (0, 0, 0));
+    // Where nothing starts processes they are refused, before anything is written.
+    let words = ["run", "study.toml", "--dir", "data", "--out", "other"];
+    let output = run_in(scratch.path(), &words);
+    assert_code(&output, 2);
+    assert!(error_line(&output).contains("add --executor mpi"));
+    assert!(!scratch.join("other").exists());
+}
+
 /// Threads of this process run the same study in the same directory.
 #[test]
 fn the_same_study_runs_with_threads() {
@@ -267,7 +397,7 @@ fn a_library_that_does_not_fit_is_refused_and_nothing_is_written() {
         let scratch = Scratch::new();
         let study = STUDY.replace(
             "kind = \"metadata\"\nranks = 2\nfiles = 50",
-            "kind = \"fill\"",
+            "kind = \"age\"",
         );
         let output = run_study(mpi, &scratch, &study, "");
         assert_code(&output, 2);
@@ -301,68 +431,4 @@ fn the_program_is_linked_to_no_mpi() {
     };
     let text = stdout(&output);
     assert!(!text.contains("mpi") && !text.contains("MPI"), "{text}");
-}
-
-/// Two hosts as network namespaces.
-const NAMESPACES: &str = include_str!("../data/namespaces.sh");
-
-struct Hosts<'a>(&'a Path, String);
-
-impl Hosts<'_> {
-    fn script(&self, verb: &str) -> bool {
-        let done = std::process::Command::new("bash")
-            .args(["-c", NAMESPACES, "bash", verb, &self.1])
-            .arg(self.0)
-            .output();
-        done.is_ok_and(|output| output.status.success())
-    }
-}
-
-impl Drop for Hosts<'_> {
-    fn drop(&mut self) {
-        self.script("down");
-    }
-}
-
-/// Two nodes with one kernel: their ranks read each other's data, and the cache that both have is dropped.
-#[test]
-fn ranks_on_two_hosts_read_each_others_data_needs_root() {
-    if !testkit::root!("network namespaces") {
-        return;
-    }
-    let scratch = Scratch::new();
-    let hosts = Hosts(scratch.path(), format!("fsl{}", std::process::id()));
-    if !hosts.script("up") {
-        testkit::skip!("no network namespaces here (ip netns)");
-        return;
-    }
-    fs::create_dir(scratch.join("data")).unwrap();
-    for (name, script) in [("Open MPI", "openmpi"), ("MPICH", "mpich")] {
-        if !launchers::all().iter().any(|mpi| mpi.name == name) {
-            testkit::skip!("{name}");
-            continue;
-        }
-        let mpi = Mpi {
-            name,
-            launcher: format!("{} {{ranks}}", scratch.join(script).display()),
-            library: None,
-        };
-        let line = "bench shared --dir data --ranks 4 --reorder node -b 1m -t 256k --format json";
-        let document = document(&mpi.fslab(scratch.path(), line));
-        let read = &document["phases"][1];
-        let evidence = |phase: usize, name: &str| {
-            let all = document["phases"][phase]["evidence"].as_array().unwrap();
-            all.iter()
-                .find(|e| e["name"] == name)
-                .cloned()
-                .unwrap_or_default()
-        };
-        let program = evidence(0, "same_program");
-        let detail = program["detail"].as_str().unwrap();
-        assert!(detail.contains("h1 2, h2 2"), "{name}: {detail}");
-        assert_eq!(document["parameters"]["nodes"], 2);
-        assert_eq!(read["operations"], 16);
-        assert_eq!(evidence(1, "other_node_read")["holds"], Value::Null);
-        assert_eq!(evidence(1, "cold_cache")["holds"], true, "{name}");
-    }
 }

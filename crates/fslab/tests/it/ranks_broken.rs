@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::Scratch;
-use common::launchers::{self, Mpi, ranks_in};
+use common::launchers::{self, Hosts, Mpi, ranks_in};
 use record::{Run, Status};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -107,6 +107,46 @@ fn a_stopped_rank_fails_its_trial_alone() {
         send(ranks[0], Signal::STOP);
         judge(&mpi, &scratch, child, "no progress for 8 s");
     }
+}
+
+/// A node whose network is gone: no process has ended, and no message comes from it any more.
+#[test]
+fn a_lost_node_fails_its_trial_and_is_named_needs_root() {
+    if !testkit::root!("network namespaces") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let Some(hosts) = Hosts::up(scratch.path()) else {
+        testkit::skip!("no network namespaces here (ip netns)");
+        return;
+    };
+    let Some(mpi) = hosts.launchers().into_iter().next_back() else {
+        return;
+    };
+    fs::create_dir(scratch.join("data")).unwrap();
+    let line = "bench shared --dir data --ranks 4 -b 4k -t 4k -s 1000000 -D 2 --test write --stall 8 --format json";
+    let mut command = mpi.command(scratch.path(), line);
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let file = scratch.join("data/testFile.00000003");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !fs::metadata(&file).is_ok_and(|meta| meta.len() > 0) {
+        assert!(Instant::now() < until, "no rank has begun to write");
+        sleep(Duration::from_millis(10));
+    }
+    hosts.cut();
+    let output = child.wait_with_output().unwrap();
+    let message = common::error_line(&output);
+    assert!(
+        message.contains("on h2: no progress for 8 s in write"),
+        "{}: {message}",
+        mpi.name
+    );
+    assert_eq!(ranks_in(scratch.path()), Vec::<i32>::new());
+    assert_eq!(fs::read_dir(scratch.join("data")).unwrap().count(), 0);
 }
 
 /// A signal stops the lab: everything ends, and nothing is left.

@@ -1,6 +1,6 @@
 //! Clocks of nodes: compared before and after each phase, and read as if they were one.
 //!
-//! Rank 0 asks one rank of each kernel for its time, [`ROUNDS`] times. Of the round with the smallest round trip, between t0 and t1 of
+//! Rank 0 asks one rank of each clock for its time, [`ROUNDS`] times. Of the round with the smallest round trip, between t0 and t1 of
 //! rank 0, the offset of that clock is `t - (t0 + t1) / 2`, and its error at most `(t1 - t0) / 2` (Cristian 1989). Between two
 //! comparisons the offset is interpolated, which removes a drift that is even. No wall clock enters a result.
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Group, Place};
 use crate::Error;
 
-/// Messages exchanged with each kernel.
+/// Messages exchanged about each clock.
 pub const ROUNDS: u32 = 100;
 
 /// One clock beside that of rank 0, at one moment.
@@ -38,25 +38,26 @@ impl Comparison {
     }
 }
 
-/// The kernels in the order of their first ranks, and the first rank of each.
-pub(crate) fn kernels(places: &[Place]) -> Vec<(&str, u32)> {
-    let mut kernels: Vec<(&str, u32)> = Vec::new();
+/// The clocks in the order of their first ranks, and the first rank that reads each.
+fn clocks(places: &[Place]) -> Vec<(String, u32)> {
+    let mut clocks: Vec<(String, u32)> = Vec::new();
     for (place, rank) in places.iter().zip(0..) {
-        if !kernels.iter().any(|(boot, _)| *boot == place.boot) {
-            kernels.push((&place.boot, rank));
+        let clock = place.clock();
+        if !clocks.iter().any(|(known, _)| *known == clock) {
+            clocks.push((clock, rank));
         }
     }
-    kernels
+    clocks
 }
 
-/// Compares the clocks of all kernels with that of rank 0: at rank 0 by the kernel's boot, elsewhere empty. Collective.
+/// Compares all clocks with that of rank 0: at rank 0 by [`Place::clock`], elsewhere empty. Collective.
 ///
 /// # Errors
 /// Another rank has failed.
 pub fn compare(group: &dyn Group) -> Result<BTreeMap<String, Comparison>, Error> {
     let places = group.places();
     let mut found = BTreeMap::new();
-    for (boot, first) in kernels(places).into_iter().filter(|(_, first)| *first != 0) {
+    for (clock, first) in clocks(places).into_iter().filter(|(_, first)| *first != 0) {
         if group.rank() == 0 {
             let mut best: Option<Comparison> = None;
             for _ in 0..ROUNDS {
@@ -68,7 +69,7 @@ pub fn compare(group: &dyn Group) -> Result<BTreeMap<String, Comparison>, Error>
                     best = Some(seen);
                 }
             }
-            found.extend(best.map(|best| (boot.to_owned(), best)));
+            found.extend(best.map(|best| (clock, best)));
         } else if group.rank() == first {
             for _ in 0..ROUNDS {
                 group.receive(0)?;
@@ -92,9 +93,9 @@ impl Offsets {
         Offsets { before, after }
     }
 
-    /// How much a kernel's clock is ahead of rank 0's, when the former shows `ns`.
-    fn offset(&self, boot: &str, ns: f64) -> f64 {
-        let (Some(before), Some(after)) = (self.before.get(boot), self.after.get(boot)) else {
+    /// How much a clock is ahead of rank 0's, when the former shows `ns`.
+    fn offset(&self, clock: &str, ns: f64) -> f64 {
+        let (Some(before), Some(after)) = (self.before.get(clock), self.after.get(clock)) else {
             return 0.0;
         };
         let length = after.at_ns - before.at_ns;
@@ -105,19 +106,19 @@ impl Offsets {
         before.offset_ns + share.clamp(0.0, 1.0) * (after.offset_ns - before.offset_ns)
     }
 
-    /// A reading of a kernel's clock, in seconds of rank 0's since `origin_ns` of rank 0's.
-    pub fn seconds(&self, boot: &str, ns: u64, origin_ns: u64) -> f64 {
-        let ahead = self.offset(boot, ns as f64);
+    /// A reading of a clock, in seconds of rank 0's since `origin_ns` of rank 0's.
+    pub fn seconds(&self, clock: &str, ns: u64, origin_ns: u64) -> f64 {
+        let ahead = self.offset(clock, ns as f64);
         // Differences first: a time since boot has more digits than a double keeps of a nanosecond.
         let since = i128::from(ns) - i128::from(origin_ns);
         (since as f64 - ahead) / 1e9
     }
 
-    /// The reading that a kernel's clock has when rank 0's is `seconds` after `origin_ns`.
-    pub fn reading(&self, boot: &str, seconds: f64, origin_ns: u64) -> u64 {
+    /// The reading that a clock has when rank 0's is `seconds` after `origin_ns`.
+    pub fn reading(&self, clock: &str, seconds: f64, origin_ns: u64) -> u64 {
         let here = origin_ns as f64 + seconds * 1e9;
-        let guess = here + self.offset(boot, here);
-        let ahead = self.offset(boot, guess);
+        let guess = here + self.offset(clock, here);
+        let ahead = self.offset(clock, guess);
         (here + ahead).max(0.0) as u64
     }
 
@@ -125,8 +126,8 @@ impl Offsets {
     pub fn doubt(&self) -> Option<(f64, f64)> {
         let errors = self.before.values().chain(self.after.values());
         let error = errors.map(|seen| seen.error_ns).fold(0.0, f64::max);
-        let drift = self.before.iter().filter_map(|(boot, before)| {
-            let after = self.after.get(boot)?;
+        let drift = self.before.iter().filter_map(|(clock, before)| {
+            let after = self.after.get(clock)?;
             Some((after.offset_ns - before.offset_ns).abs())
         });
         let drift = drift.fold(0.0, f64::max);

@@ -58,7 +58,8 @@ impl<'a> Merged<'a> {
     pub fn new(parts: &'a [Part], places: &'a [Place], offsets: &Offsets) -> Merged<'a> {
         let origin = parts.first().map_or(0, |part| part.begin);
         let moments = parts.iter().zip(places).map(|(part, place)| {
-            let at = |ns| offsets.seconds(&place.boot, ns, origin);
+            let clock = place.clock();
+            let at = |ns| offsets.seconds(&clock, ns, origin);
             let maybe = |ns| (ns > 0).then(|| at(ns));
             Moments {
                 begin: at(part.begin),
@@ -87,10 +88,28 @@ impl<'a> Merged<'a> {
         self.parts.iter().map(|part| part.operations).sum()
     }
 
+    /// Of the ranks that had something to do; of all, where none had.
+    fn workers(&self) -> impl Iterator<Item = &Moments> {
+        let none = self.operations() == 0;
+        let all = self.moments.iter().zip(self.parts);
+        all.filter(move |(_, part)| none || part.operations > 0)
+            .map(|(moments, _)| moments)
+    }
+
     fn span(&self, end: impl Fn(&Moments) -> f64, begin: impl Fn(&Moments) -> f64) -> f64 {
-        let end = most(self.moments.iter().map(end));
-        let begin = least(self.moments.iter().map(begin));
+        let end = most(self.workers().map(end));
+        let begin = least(self.workers().map(begin));
         (end - begin).max(0.0)
+    }
+
+    /// Whether moments of two clocks meet in these figures.
+    pub fn has_two_clocks(&self) -> bool {
+        let none = self.operations() == 0;
+        let all = self.parts.iter().zip(self.places);
+        let workers = all.filter(|(part, _)| none || part.operations > 0);
+        let mut clocks = workers.map(|(_, place)| place.clock());
+        let first = clocks.next();
+        clocks.any(|clock| Some(&clock) != first.as_ref())
     }
 
     /// (a) max c - min o.
@@ -110,7 +129,7 @@ impl<'a> Merged<'a> {
 
     fn until_last(&self, end: impl Fn(&Moments) -> Option<f64>) -> Option<f64> {
         let last = most(self.moments.iter().filter_map(end));
-        let begin = least(self.moments.iter().map(|m| m.begin));
+        let begin = least(self.workers().map(|m| m.begin));
         last.is_finite().then(|| (last - begin).max(0.0))
     }
 
@@ -156,13 +175,9 @@ impl<'a> Merged<'a> {
         let latencies = self.parts.iter().filter(|part| part.operations > 0);
         let latencies =
             latencies.map(|part| between(part.first, part.last) / part.operations as f64);
-        let (first, last) = (least(self.lengths()), most(self.lengths()));
-        let rates = || {
-            let parts = self.parts.iter().zip(self.lengths());
-            parts.map(|(part, length)| rate(part.bytes as f64, length))
-        };
-        let nodes = self.rates_of_nodes();
+        let first = least(self.lengths());
         let mut figures = self.common();
+        figures.extend(self.speeds());
         figures.extend(named([
             ("iops", rate(whole, self.span(|m| m.last, |m| m.first))),
             ("open_seconds", self.span(|m| m.opened, |m| m.begin)),
@@ -170,14 +185,26 @@ impl<'a> Merged<'a> {
             ("close_seconds", self.span(|m| m.end, |m| m.last)),
             ("best_mean_latency", least(latencies)),
             ("throughput_first_done", rate(at_first as f64, first)),
-            ("throughput_last_done", rate(bytes as f64, last)),
+        ]));
+        figures.retain(|_, value| value.is_finite());
+        figures
+    }
+
+    /// Rates of the fastest and the slowest rank and node, and of all by the last.
+    pub fn speeds(&self) -> BTreeMap<String, f64> {
+        let rates = || {
+            let parts = self.parts.iter().zip(self.lengths());
+            parts.map(|(part, length)| rate(part.bytes as f64, length))
+        };
+        let nodes = self.rates_of_nodes();
+        let last = most(self.lengths());
+        named([
+            ("throughput_last_done", rate(self.bytes() as f64, last)),
             ("fastest", most(rates())),
             ("slowest", least(rates())),
             ("fastest_node", most(nodes.iter().copied())),
             ("slowest_node", least(nodes.iter().copied())),
-        ]));
-        figures.retain(|_, value| value.is_finite());
-        figures
+        ])
     }
 
     /// Bytes per second of each node's ranks, from the first's begin to the last's end.
@@ -284,6 +311,16 @@ mod tests {
             close(figures[name], value);
         }
         assert_eq!(merged.first_done(), (1.2, 1.2));
+        assert!(merged.has_two_clocks());
+        // A rank without work moves nothing, and no two clocks meet.
+        let idle = Part {
+            operations: 0,
+            ..part(2900, 2900, 2900, 2900, 2900, 0)
+        };
+        let with_idle = [parts[0].clone(), idle];
+        let alone = Merged::new(&with_idle, &places, &Offsets::default());
+        close(alone.seconds(), 1.2);
+        assert!(!alone.has_two_clocks());
         // mdtest: to the barrier at 3 s.
         let (iteration, table) = merged.items();
         close(iteration, 2.0 * 100.0 / 3.0);

@@ -149,8 +149,8 @@ impl<'a> Setting<'a> {
         });
         let (instant, origin, offsets): (f64, u64, Offsets) =
             broadcast_value(group, mine.as_ref())?;
-        let boot = group.places().get(group.rank() as usize);
-        let reading = boot.map_or(0, |place| offsets.reading(&place.boot, instant, origin));
+        let place = group.places().get(group.rank() as usize);
+        let reading = place.map_or(0, |place| offsets.reading(&place.clock(), instant, origin));
         group.all(points.map_or(0, |points| points.at(reading)))
     }
 
@@ -185,13 +185,14 @@ impl<'a> Setting<'a> {
             figures,
             threads: gathered.parts.iter().zip(0..).map(of_rank).collect(),
             latency: calls.reports(),
-            evidence: self.evidence(gathered, length),
+            evidence: self.evidence(gathered, merged, length),
             ..PhaseReport::default()
         }
     }
 
-    fn evidence(&self, gathered: &Gathered, length: f64) -> Vec<Evidence> {
-        let mut evidence = vec![clocks_agree(&gathered.offsets, length)];
+    fn evidence(&self, gathered: &Gathered, merged: &Merged<'_>, length: f64) -> Vec<Evidence> {
+        let doubt = gathered.offsets.doubt().filter(|_| merged.has_two_clocks());
+        let mut evidence = vec![clocks_agree(doubt, length)];
         if self.group.is_of_processes() {
             evidence.push(ranks_fit(self.group.places()));
         }
@@ -266,9 +267,9 @@ fn of_rank((part, rank): (&Part, u32)) -> ThreadReport {
 }
 
 /// Whether the clocks of the nodes are known well enough for a phase of this length.
-fn clocks_agree(offsets: &Offsets, length: f64) -> Evidence {
-    let (holds, detail) = match offsets.doubt() {
-        None => (true, "all ranks read one clock".to_owned()),
+fn clocks_agree(doubt: Option<(f64, f64)>, length: f64) -> Evidence {
+    let (holds, detail) = match doubt {
+        None => (true, "all ranks that worked read one clock".to_owned()),
         Some((error, drift)) => {
             let share = (error + drift) / length.max(f64::MIN_POSITIVE);
             let detail = format!(

@@ -63,13 +63,10 @@ pub(super) fn run(
 }
 
 fn parameters(spec: &MetadataSpec, group: &dyn Group) -> serde_json::Value {
-    let mut nodes: Vec<&str> = group.places().iter().map(|p| p.node.as_str()).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
     json!({
         "dir": spec.dir,
         "ranks": spec.ranks,
-        "nodes": nodes.len(),
+        "nodes": crate::group::nodes(group.places()),
         "processes": group.is_of_processes(),
         "items": spec.items,
         "rank_items": spec.rank_items(),
@@ -166,10 +163,15 @@ impl Rank<'_> {
                         _ => tree.count - 1 - at,
                     };
                     let path = tree.directory(number);
-                    let (what, done) = match step {
-                        Step::Create => ("create", rustix::fs::mkdir(&path, Mode::from(0o755))),
-                        _ => ("remove", rustix::fs::rmdir(&path)),
+                    let begin = group.now_ns();
+                    let (what, call, done) = match step {
+                        Step::Create => {
+                            let made = rustix::fs::mkdir(&path, Mode::from(0o755));
+                            ("create", Call::Mkdir, made)
+                        }
+                        _ => ("remove", Call::Rmdir, rustix::fs::rmdir(&path)),
                     };
+                    part.calls.record(call, group.now_ns() - begin);
                     done.map_err(|error| Error::io(what, &path)(error.into()))?;
                     counted(part, group, setting, name)?;
                 }
@@ -320,9 +322,13 @@ impl Worker<'_> {
         let fails = |what| move |error: rustix::io::Errno| Error::io(what, path)(error.into());
         match (operation.step, operation.kind) {
             (Step::Create, Kind::Directory) => {
-                rustix::fs::mkdir(path, Mode::from(0o755)).map_err(fails("create"))
+                let made = rustix::fs::mkdir(path, Mode::from(0o755)).map_err(fails("create"));
+                made.map(|()| self.took(Call::Mkdir))
             }
-            (Step::Remove, Kind::Directory) => rustix::fs::rmdir(path).map_err(fails("remove")),
+            (Step::Remove, Kind::Directory) => {
+                let removed = rustix::fs::rmdir(path).map_err(fails("remove"));
+                removed.map(|()| self.took(Call::Rmdir))
+            }
             (Step::Stat, _) => {
                 let found = rustix::fs::stat(path).map_err(fails("stat"));
                 found.map(|_| self.took(Call::Stat))

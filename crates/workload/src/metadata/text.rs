@@ -27,7 +27,7 @@ pub fn mdtest_text(outcome: &Outcome) -> String {
         text,
         "mdtest-4.1.0 was launched with {tasks} total task(s) on {nodes} node(s) (table of fslab)"
     );
-    let _ = writeln!(text, "Command line used: mdtest{}\n", options(outcome));
+    let _ = writeln!(text, "Command line used: mdtest{}", options(outcome));
     let items = number("rank_items") * tasks;
     let things = match parameters["items"].as_str() {
         Some("files") => format!("{items} files"),
@@ -42,7 +42,16 @@ pub fn mdtest_text(outcome: &Outcome) -> String {
     text.push_str(
         "   ---------                     ---            ---           ----        -------\n",
     );
+    // Without files, or without directories, mdtest has no rows of theirs.
+    let left_out = match parameters["items"].as_str() {
+        Some("files") => "directory_",
+        Some("directories") => "file_",
+        _ => "no kind",
+    };
     for (name, phase) in ROWS {
+        if phase.starts_with(left_out) {
+            continue;
+        }
         let found = outcome.phases.iter().find(|found| found.name == phase);
         let rate = found.and_then(|phase| phase.figures.get("files_sum"));
         let rate = rate.copied().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The files of all ranks, and which of them a rank has to remove.
 
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,11 @@ use rustix::fs::OFlags;
 
 use crate::Error;
 use crate::remove::remove;
+
+/// Whether another node made or removed the file in the middle of an open.
+fn is_lost_race(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)
+}
 
 /// A rank's view of the files.
 pub(super) struct Files<'a> {
@@ -57,21 +62,29 @@ impl<'a> Files<'a> {
         if self.spec.direct {
             flags |= OFlags::DIRECT;
         }
-        OpenOptions::new()
-            .read(true)
-            .write(write)
-            .create(write)
-            .mode(0o640)
-            .custom_flags(flags.bits() as i32)
-            .open(path)
-            .map_err(|error| match error.kind() {
-                ErrorKind::NotFound if !write => Error::Unsupported {
-                    what: "a read",
-                    path: path.to_owned(),
-                    reason: "it is not there; write it first, with the same ranks and keep".into(),
-                },
-                _ => Error::io("open", path)(error),
-            })
+        let open = || {
+            OpenOptions::new()
+                .read(true)
+                .write(write)
+                .create(write)
+                .mode(0o640)
+                .custom_flags(flags.bits() as i32)
+                .open(path)
+        };
+        // Ranks of two nodes make one file at the same time, which one of them has just removed. OCFS2 then fails an open that may make it
+        // with EEXIST or ENOENT (seen with Linux 6.1), which open(2) does not have for it.
+        let opened = match open() {
+            Err(error) if write && is_lost_race(&error) => open(),
+            opened => opened,
+        };
+        opened.map_err(|error| match error.kind() {
+            ErrorKind::NotFound if !write => Error::Unsupported {
+                what: "a read",
+                path: path.to_owned(),
+                reason: "it is not there; write it first, with the same ranks and keep".into(),
+            },
+            _ => Error::io("open", path)(error),
+        })
     }
 
     /// Makes what this rank wrote safe: clock (b).

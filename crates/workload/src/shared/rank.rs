@@ -71,14 +71,10 @@ pub(super) fn run(
 }
 
 fn parameters(spec: &SharedSpec, group: &dyn Group) -> serde_json::Value {
-    let nodes: Vec<&str> = group.places().iter().map(|p| p.node.as_str()).collect();
-    let mut distinct = nodes.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
     json!({
         "dir": spec.dir,
         "ranks": spec.ranks,
-        "nodes": distinct.len(),
+        "nodes": crate::group::nodes(group.places()),
         "processes": group.is_of_processes(),
         "layout": spec.layout,
         "block": spec.block,

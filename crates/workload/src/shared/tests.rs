@@ -239,7 +239,7 @@ fn the_table_is_that_of_ior() {
         ..PhaseReport::default()
     };
     let outcome = Outcome {
-        parameters: serde_json::json!({"ranks": 4, "nodes": 1, "layout": "own", "block": 4 << 20,
+        parameters: serde_json::json!({"dir": "/mnt/x", "ranks": 4, "nodes": 1, "layout": "own", "block": 4 << 20,
             "transfer": 256 << 10, "segments": 2, "reorder": "none"}),
         phases: vec![phase],
         ..Outcome::default()

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use crate::{Outcome, PhaseReport};
 
 const MIB: f64 = (1_u64 << 20) as f64;
@@ -19,37 +17,40 @@ pub fn ior_text(outcome: &Outcome) -> String {
     let tasks = number("ranks");
     let nodes = number("nodes").max(1);
     let bytes = number("block") * number("segments") * tasks;
-    let options = [
+    let dir = parameters["dir"].as_str().unwrap_or_default();
+    let access = if is("layout", "own") {
+        "file-per-process"
+    } else {
+        "single-shared-file"
+    };
+    let mut options = vec![
         ("api", "POSIX".to_owned()),
-        (
-            "access",
-            if is("layout", "own") {
-                "file-per-process".to_owned()
-            } else {
-                "single-shared-file".to_owned()
-            },
-        ),
+        ("apiVersion", String::new()),
+        ("test filename", format!("{dir}/testFile")),
+        ("access", access.to_owned()),
         ("type", "independent".to_owned()),
         ("segments", number("segments").to_string()),
         ("ordering in a file", "sequential".to_owned()),
-        (
-            "ordering inter file",
-            match &parameters["reorder"] {
-                Value::String(order) if order == "node" => {
-                    "constant task offset\ntask offset         : 1".to_owned()
-                }
-                Value::String(order) if order == "shuffle" => "random task offset".to_owned(),
-                _ => "no tasks offsets".to_owned(),
-            },
-        ),
+    ];
+    // A shuffled order has no line.
+    if is("reorder", "node") {
+        options.push(("ordering inter file", "constant task offset".to_owned()));
+        options.push(("task offset", number("shift").to_string()));
+    } else if is("reorder", "none") {
+        options.push(("ordering inter file", "no tasks offsets".to_owned()));
+    }
+    options.extend([
         ("nodes", nodes.to_string()),
         ("tasks", tasks.to_string()),
         ("clients per node", (tasks / nodes).to_string()),
+        ("memoryBuffer", "CPU".to_owned()),
+        ("dataAccess", "CPU".to_owned()),
+        ("GPUDirect", "0".to_owned()),
         ("repetitions", "1".to_owned()),
         ("xfersize", human(number("transfer"))),
         ("blocksize", human(number("block"))),
         ("aggregate filesize", human(bytes)),
-    ];
+    ]);
     for (name, value) in options {
         let _ = writeln!(text, "{name:<20}: {value}");
     }
@@ -96,14 +97,9 @@ fn figure_text(value: f64) -> String {
     }
 }
 
-/// As IOR prints a size.
+/// As IOR prints a size: it has no KiB.
 fn human(bytes: u64) -> String {
-    let units = [
-        (1_u64 << 40, "TiB"),
-        (1 << 30, "GiB"),
-        (1 << 20, "MiB"),
-        (1 << 10, "KiB"),
-    ];
+    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")];
     for (unit, name) in units {
         if bytes >= unit {
             let value = bytes as f64 / unit as f64;

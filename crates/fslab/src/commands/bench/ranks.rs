@@ -35,6 +35,11 @@ fn run(
         RanksFormat::Csv => BenchFormat::Csv,
         RanksFormat::Original => BenchFormat::Original,
     };
+    // Of a launch that failed only phases are known: a table of theirs would name no options and no ranks.
+    let original = |outcome: &workload::Outcome| {
+        let whole = !outcome.parameters.is_null();
+        whole.then(|| original(outcome)).unwrap_or_default()
+    };
     let Some(line) = &ranks.launcher else {
         return watch(&spec, format, original);
     };
@@ -43,7 +48,7 @@ fn run(
         patience: Duration::from_secs(ranks.stall),
         ..Launcher::of_line(line)
     };
-    let number = ranks::launch::ranks(&spec).unwrap_or(1);
+    let number = spec.ranks().unwrap_or(1);
     launcher
         .check(number)
         .map_err(|refusal| lab::Error::Preflight(refusal.to_string()))?;

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::fslab;
+use serde_json::Value;
+
+use super::{assert_ran, fslab, stderr, stdout};
 
 /// One MPI.
 #[derive(Clone, Debug)]
@@ -62,7 +65,7 @@ pub(crate) fn some() -> Vec<Mpi> {
     for (name, package) in [
         ("Open MPI", "package openmpi-bin"),
         ("MPICH", "package mpich"),
-        ("standard ABI", "FSLAB_MPI_ABI, Python's wheel mpich"),
+        ("standard ABI", "FSLAB_MPI_ABI, or scripts/install-mpi-abi"),
     ] {
         if !all.iter().any(|mpi| mpi.name == name) {
             testkit::skip!("{name}: {package}");
@@ -95,6 +98,69 @@ impl Mpi {
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command
+    }
+}
+
+/// The document, of evidence that may be in doubt where ranks are more than processors.
+pub(crate) fn document(output: &Output) -> Value {
+    assert_ran(output);
+    serde_json::from_str(&stdout(output)).unwrap_or_else(|e| panic!("{e}: {}", stderr(output)))
+}
+
+/// Two hosts as network namespaces.
+const NAMESPACES: &str = include_str!("../../data/namespaces.sh");
+
+/// Two nodes with one kernel, which end with this value. `openmpi` and `mpich` in the folder start ranks on them.
+pub(crate) struct Hosts<'a> {
+    folder: &'a Path,
+    name: String,
+}
+
+impl Hosts<'_> {
+    /// Makes them; none: this machine has no network namespaces.
+    pub(crate) fn up(folder: &Path) -> Option<Hosts<'_>> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("fsl{}x{number}", std::process::id());
+        let hosts = Hosts { folder, name };
+        hosts.script("up").then_some(hosts)
+    }
+
+    fn script(&self, verb: &str) -> bool {
+        let done = Command::new("bash")
+            .args(["-c", NAMESPACES, "bash", verb, &self.name])
+            .arg(self.folder)
+            .output();
+        done.is_ok_and(|output| output.status.success())
+    }
+
+    /// Cuts the second host off the network.
+    pub(crate) fn cut(&self) {
+        assert!(self.script("cut"), "the link of h2 goes down");
+    }
+
+    /// The launchers of those libraries that are here; the missing are skipped.
+    pub(crate) fn launchers(&self) -> Vec<Mpi> {
+        let all = all();
+        let mut found = Vec::new();
+        for (name, script) in [("Open MPI", "openmpi"), ("MPICH", "mpich")] {
+            if all.iter().any(|mpi| mpi.name == name) {
+                found.push(Mpi {
+                    name,
+                    launcher: format!("{} {{ranks}}", self.folder.join(script).display()),
+                    library: None,
+                });
+            } else {
+                testkit::skip!("{name}");
+            }
+        }
+        found
+    }
+}
+
+impl Drop for Hosts<'_> {
+    fn drop(&mut self) {
+        self.script("down");
     }
 }
 
