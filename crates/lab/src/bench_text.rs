@@ -232,7 +232,7 @@ mod tests {
             p99: p50 * 10.0,
             p999: p50 * 100.0,
             max: p50 * 1000.0,
-            histogram: Vec::new(),
+            ..LatencyReport::default()
         }
     }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use histogram::Histogram;
 
-use crate::phase::{Bucket, LatencyReport};
+use crate::phase::{Bucket, LatencyReport, Recorded};
 
 /// The calls that are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl Times {
                     count,
                 })
                 .collect(),
-            times: Some(Box::new(self.clone())),
+            times: Recorded(Some(Box::new(self.clone()))),
         }
     }
 }
@@ -227,7 +227,7 @@ impl LatencyReport {
         let call = Call::ALL
             .into_iter()
             .find(|call| call.name() == self.operation);
-        if let (Some(call), Some(times)) = (call, &self.times) {
+        if let (Some(call), Some(times)) = (call, &self.times.0) {
             calls.of(call).merge(times);
         }
     }

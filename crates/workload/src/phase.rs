@@ -64,8 +64,12 @@ pub struct LatencyReport {
     pub histogram: Vec<Bucket>,
     /// The times themselves, for adding those of several ranks. Not kept in files.
     #[serde(skip)]
-    pub(crate) times: Option<Box<Times>>,
+    pub times: Recorded,
 }
+
+/// The times that a [`LatencyReport`] was made of; none where it was read from a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded(pub(crate) Option<Box<Times>>);
 
 /// A range of times, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

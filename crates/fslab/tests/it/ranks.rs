@@ -8,9 +8,8 @@ use std::path::Path;
 use std::process::Output;
 
 use common::launchers::{self, Mpi, document};
-use common::{Scratch, assert_code, assert_ran, error_line, run_in, stderr, stdout};
+use common::{Scratch, assert_code, assert_ran, error_line, run_in, stdout};
 use record::{Run, Status};
-use serde_json::Value;
 
 /// Files by their sizes, directories as none, below a folder.
 fn found(dir: &Path) -> BTreeMap<String, Option<u64>> {

@@ -5,6 +5,7 @@ mod no_faults;
 mod system_files;
 mod trees;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -458,9 +459,9 @@ fn cases_without_a_code_of_the_reference_are_found() {
             damage::Base::Quota => Base::Quota,
             _ => Base::Usual,
         };
-        if !images.contains_key(&base) {
+        if let Entry::Vacant(place) = images.entry(base) {
             let Some(image) = base.image() else { return };
-            images.insert(base, image);
+            place.insert(image);
         }
         let mut bytes = images[&base].bytes.clone();
         let mut volume = damage::Volume::open(&mut bytes).unwrap();
