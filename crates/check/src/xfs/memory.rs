@@ -17,13 +17,25 @@ const WINDOW_BYTES: u64 = 64;
 
 /// Share of the inodes that may be in buffers at once: one part in this many. xfs_repair takes more memory than the inodes have bytes, and
 /// a disk gives its full rate only with some MiB in flight.
-const IN_BUFFERS: u64 = 32;
+const IN_BUFFERS: u64 = 8;
+/// Bytes of a request where nothing bounds them: the inodes of a directory of some thousand files are a run of 1 to 2 MiB, which is one
+/// request then.
+const REQUEST: usize = 4 << 20;
 
 impl Volume<'_> {
     /// Inodes in chunks by the superblock, at most as many as fit.
     fn inodes(&self) -> u64 {
         let most = self.geo.blocks.saturating_mul(1 << self.geo.inopb_log);
         self.sb.sb_icount.get().min(most)
+    }
+
+    /// Makes requests long that nothing was said about. [`crate::frame::memory::fit`] makes them shorter again where there is little to
+    /// read or memory is limited.
+    pub(super) fn lengthen_requests(&mut self) {
+        let request = &mut self.options.sweep.request;
+        if self.options.scale && *request == Sweep::default().request {
+            *request = REQUEST;
+        }
     }
 
     /// The forecast for this many inodes.

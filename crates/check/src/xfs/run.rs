@@ -87,6 +87,7 @@ fn phases<'a, S: BlockSource>(
             ..Outcome::default()
         });
     };
+    volume.lengthen_requests();
     let forecast = fit(volume)?;
     fits(volume, forecast.total())?;
     observer.message(&format!(
