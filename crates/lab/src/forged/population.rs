@@ -9,10 +9,6 @@ use workload::age::{AgeSpec, census};
 
 use super::SEED;
 
-/// Free inodes that an ageing leaves for each file: chunks of 64 that are in use in part. Of the procedure of 2012 at a hundredth of its files,
-/// through the kernel (docs/studies.md has the figures).
-const LEFT_FREE: f64 = 0.0;
-
 /// The population of a cell.
 pub(super) fn profile(cell: &Cell) -> Result<Profile, String> {
     match &cell.workload {
@@ -67,7 +63,7 @@ fn named(fill: &FillSpec) -> Profile {
 }
 
 /// What the rounds of an ageing leave: as many files and directories, with as many files in each. Which directory is inside which, and in which
-/// order the inodes were made, is not kept: a directory's inodes follow each other.
+/// order the inodes were made, is not kept: a directory's inodes follow each other, and no chunk of them has free ones.
 fn aged(age: &AgeSpec) -> Result<Profile, String> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     for files in census(age) {
@@ -80,7 +76,6 @@ fn aged(age: &AgeSpec) -> Result<Profile, String> {
     let mut profile = named(&age.fill());
     profile.files = sizes.iter().map(|(files, count)| files * count).sum();
     profile.per_directory = Distribution::steps(&steps)?;
-    profile.ageing.freed = LEFT_FREE;
     Ok(profile)
 }
 
