@@ -68,6 +68,7 @@ pub fn run(
         host.device_below(target).first().cloned()
     };
     let order = fsck::Request {
+        fslab: false,
         locked: None,
         kind: kind.into(),
         // The checker runs in its own folder.

@@ -17,7 +17,7 @@ use progress::{Progress, Step};
 use record::{Event, MemoryPressure, Usage};
 use rig::Prepared;
 use rig::fsck::{self, Verdict};
-use study::{CheckSpec, FilesystemKind};
+use study::{CheckSpec, Checker, FilesystemKind};
 use workload::PhaseReport;
 
 use crate::checked::Checked;
@@ -51,6 +51,7 @@ pub(crate) struct Job<'a> {
 /// What keeps the program from running at all; an interrupt.
 pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
     let request = fsck::Request {
+        fslab: job.spec.checker == Checker::Fslab,
         kind: job.kind.name().into(),
         device: device.to_owned(),
         block_name: job.prepared.block_name().map(str::to_owned),

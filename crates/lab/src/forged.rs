@@ -3,11 +3,14 @@
 //! The words for mkfs are those of the study's variant, so that one study describes a volume for both ways to fill it. Words without a
 //! counterpart in the forge are refused by name: a volume that silently lacked one would be labelled with it in every table.
 
+mod population;
+mod xfs;
+
 use std::path::Path;
 
 use forge::ext4::{Ext4, FsType};
 use forge::ocfs2::{FeatureLevel, FsType as Purpose, Ocfs2};
-use forge::population::{Distribution, Profile};
+use forge::xfs::Xfs;
 use forge::{Error, Image as _, Written, ext4, ocfs2};
 use fskind::{Family, Kind};
 use guest::kernel::{Has, Host};
@@ -21,6 +24,7 @@ const SEED: u64 = 0;
 pub(crate) enum Volume {
     Ext(Box<Ext4>),
     Ocfs2(Box<Ocfs2>),
+    Xfs(Box<Xfs>),
 }
 
 impl Volume {
@@ -29,7 +33,7 @@ impl Volume {
     /// # Errors
     /// Why it cannot be, and what to do; one line.
     pub(crate) fn of(cell: &Cell) -> Result<Volume, String> {
-        let profile = profile(cell)?;
+        let profile = population::profile(cell)?;
         let size = cell.device.size.get();
         let words = words(&cell.filesystem.mkfs)?;
         let made = match cell.filesystem.kind.family() {
@@ -40,6 +44,10 @@ impl Volume {
             Family::Ocfs2 => {
                 let options = of_ocfs2(size, &words)?;
                 Ocfs2::new(options, profile).map(|image| Volume::Ocfs2(Box::new(image)))
+            }
+            Family::Xfs => {
+                let options = xfs::options(size, &words, &cell.filesystem.mount)?;
+                Xfs::new(options, profile).map(|image| Volume::Xfs(Box::new(image)))
             }
             other => {
                 return Err(format!(
@@ -59,6 +67,7 @@ impl Volume {
         match self {
             Volume::Ext(image) => image.write(path, progress),
             Volume::Ocfs2(image) => image.write(path, progress),
+            Volume::Xfs(image) => image.write(path, progress),
         }
     }
 }
@@ -73,17 +82,26 @@ pub(crate) fn command(cell: &Cell) -> Vec<String> {
             all.push(format!("--preset={}", spec.population.name()));
             all.push(format!("--files={}", spec.files));
         }
-        _ => {
-            if let Some((files, per_directory, size)) = plain(&cell.workload) {
-                all.push(format!("--files={files}"));
-                all.push(format!("--per-directory={per_directory}"));
-                all.push(format!("--file-size={size}"));
-            }
+        WorkloadSpec::Scan(spec) => all.extend(plain(spec.files, spec.per_directory, spec.size)),
+        WorkloadSpec::Fill(fill) => {
+            let (files, per_directory) = population::of_fill(fill);
+            all.extend(plain(files, per_directory, fill.size));
+            all.push(format!("--profile=(names.length = {})", fill.name_length));
         }
+        // No option of the command says it: the files that the rounds leave.
+        other => all.push(format!("--profile=({})", other.kind())),
     }
     all.push(format!("--seed={SEED}"));
     all.extend(cell.filesystem.mkfs.iter().cloned());
     all
+}
+
+fn plain(files: u64, per_directory: u64, size: Bytes) -> [String; 3] {
+    [
+        format!("--files={files}"),
+        format!("--per-directory={per_directory}"),
+        format!("--file-size={size}"),
+    ]
 }
 
 /// Refuses what cannot be forged before anything is made.
@@ -105,6 +123,38 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether the folder of images has room for the volume of a cell.
+///
+/// # Errors
+/// What it needs and what is there, in one line.
+pub(crate) fn room(cell: &Cell, folder: &Path) -> Result<(), String> {
+    /// Maps and logs of the filesystem that holds the image.
+    const MORE: f64 = 1.03;
+    const FIXED: f64 = 268_435_456.0;
+    const GB: f64 = 1e9;
+    let need = study::forged::image_bytes(cell) * MORE + FIXED;
+    let Some(free) = free(folder) else {
+        return Ok(());
+    };
+    if need <= free as f64 {
+        return Ok(());
+    }
+    Err(format!(
+        "not run: its image would take {:.1} GB and {} has {:.1} GB free; choose another --out",
+        need / GB,
+        folder.display(),
+        free as f64 / GB
+    ))
+}
+
+/// Bytes that are free where a folder is, or will be.
+pub(crate) fn free(folder: &Path) -> Option<u64> {
+    let mut above = folder.ancestors();
+    let there = above.find(|path| path.is_dir() && !path.as_os_str().is_empty());
+    let stat = rustix::fs::statvfs(there.unwrap_or(Path::new("."))).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// A plan of forged volumes as far as the host can run it: no guest takes its place, so where the host cannot limit a device, cells on
 /// limited devices are left out, and the plan says so.
 pub(crate) fn as_possible(plan: Plan, host: &Host) -> Plan {
@@ -117,47 +167,6 @@ pub(crate) fn as_possible(plan: Plan, host: &Host) -> Plan {
     plan.without_limits(
         "this kernel cannot limit a device (CONFIG_BLK_DEV_THROTTLING), and forged volumes are read on the host",
     )
-}
-
-/// Files, files in a directory, and bytes of a file.
-fn plain(workload: &WorkloadSpec) -> Option<(u64, u64, u64)> {
-    match workload {
-        WorkloadSpec::Scan(spec) => Some((spec.files, spec.per_directory, spec.size.get())),
-        WorkloadSpec::Fill(fill) => {
-            let shares = u64::from(fill.processes) * u64::from(fill.iterations);
-            let files = fill.files.saturating_mul(shares);
-            // The processes share their directories.
-            let directories = u64::from(fill.directories).max(1);
-            Some((files, files.div_ceil(directories), fill.size.get()))
-        }
-        _ => None,
-    }
-}
-
-fn profile(cell: &Cell) -> Result<Profile, String> {
-    if let WorkloadSpec::Scan(spec) = &cell.workload
-        && spec.population == Population::Paper2011
-    {
-        let preset = ocfs2::paper_2011().map_err(|error| error.to_string())?;
-        return Ok(Profile {
-            files: spec.files,
-            seed: SEED,
-            ..preset
-        });
-    }
-    let Some((files, per_directory, size)) = plain(&cell.workload) else {
-        let kind = cell.workload.kind();
-        return Err(format!(
-            "the files of a workload of kind \"{kind}\" cannot be forged; set volume = \"filled\""
-        ));
-    };
-    Ok(Profile {
-        files,
-        per_directory: Distribution::fixed(per_directory),
-        file_size: Distribution::fixed(size),
-        seed: SEED,
-        ..Profile::default()
-    })
 }
 
 /// An option of mkfs and its value.

@@ -160,7 +160,11 @@ fn programs(plan: &Plan) -> Result<(), Error> {
     let checked = |kind| {
         let mut cells = plan.cells.iter();
         cells.any(|cell| {
-            let needed = cell.check.is_some() || crate::scan_program::reads(cell);
+            let own = cell
+                .check
+                .as_ref()
+                .is_some_and(|check| check.checker.is_own());
+            let needed = own || crate::scan_program::reads(cell);
             cell.filesystem.kind == kind && needed
         })
     };
@@ -232,14 +236,26 @@ fn room(plan: &Plan, target: &Target, out: &Path) -> Result<(), Error> {
     if !matches!(target, Target::LoopImages | Target::Guest(_)) {
         return Ok(());
     }
-    let estimate = study::estimate::estimate(plan, study::estimate::Rates::default());
     let host = out
         .ancestors()
         .find(|path| path.is_dir() && !path.as_os_str().is_empty());
     let host = host.unwrap_or(Path::new("."));
-    let free = rustix::fs::statvfs(host).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+    if plan.cells.iter().all(|cell| cell.volume.is_forged()) {
+        // One that does not fit is left out when its turn comes.
+        let mut cells = plan.cells.iter();
+        let fits = |cell: &study::Cell| crate::forged::room(cell, host).is_ok();
+        let none = plan.cells.first().filter(|_| !cells.any(fits));
+        let why = none.map(|cell| crate::forged::room(cell, host).err());
+        return why.flatten().map_or(Ok(()), |why| {
+            Err(Error::Preflight(format!(
+                "no cell of this plan fits: {why}"
+            )))
+        });
+    }
+    let estimate = study::estimate::estimate(plan, study::estimate::Rates::default());
+    let free = crate::forged::free(host);
     match free {
-        Ok(free) if free < estimate.disk_bytes_peak => Err(Error::Preflight(format!(
+        Some(free) if free < estimate.disk_bytes_peak => Err(Error::Preflight(format!(
             "{}: {} MiB free, and a trial of this plan needs up to {} MiB; \
              choose a smaller profile or another --out",
             host.display(),

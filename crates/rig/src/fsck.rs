@@ -22,6 +22,7 @@ mod checker;
 mod checkers;
 mod e2fsck;
 mod f2fs;
+mod fslab;
 mod namespace;
 mod ocfs2;
 mod output;
@@ -57,6 +58,8 @@ pub use report::{Exit, Inventory, Report, Span, Usage, Verdict};
 pub struct Request {
     /// `ext2`, `ext3`, `ext4`, `xfs`, `btrfs`, `ocfs2` or `f2fs`.
     pub kind: String,
+    /// Whether `fslab check`, by the program that runs, takes the place of the filesystem's own.
+    pub fslab: bool,
     /// The unmounted device.
     pub device: PathBuf,
     /// Its kernel name (`loop3`), by which /proc/diskstats knows it; none: device figures are left
@@ -87,7 +90,7 @@ pub fn program_present(kind: &str) -> Result<()> {
 
 /// The command line, beginning with the program's name; empty for an unknown kind.
 pub fn argv(request: &Request) -> Vec<String> {
-    checkers::of_kind(&request.kind).map_or_else(
+    checkers::of(request).map_or_else(
         |_| Vec::new(),
         |checker| run::command_line(checker, checker.program().into(), request),
     )

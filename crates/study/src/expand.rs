@@ -268,7 +268,7 @@ impl Expander<'_> {
                 workload_name: workload.name.clone(),
                 workload: spec,
                 memory: rigged.memory,
-                check: self.check.clone(),
+                check: rigged.check,
                 layout: Some(self.layout).filter(|layout| layout.enabled),
                 crash: Some(&self.crash).filter(|crash| crash.enabled).cloned(),
                 trace: rigged.trace,
@@ -293,6 +293,7 @@ impl Expander<'_> {
             kernel: self.kernel.clone(),
             volume: self.volume,
             volume_at: self.volume_at.cloned(),
+            check: self.check.clone(),
         };
         let mut extra = (Vec::new(), Vec::new());
         for (name, level) in levels {
@@ -310,6 +311,11 @@ impl Expander<'_> {
                 "volume" => {
                     rigged.volume = level.name.parse().unwrap_or_default();
                     rigged.volume_at = Some(level.node.at.clone());
+                }
+                "checker" => {
+                    if let Some(check) = &mut rigged.check {
+                        check.checker = level.name.parse().unwrap_or_default();
+                    }
                 }
                 "device_size" => {
                     rigged.device.size = level.name.parse().unwrap_or(rigged.device.size);
@@ -341,6 +347,7 @@ struct Rigged {
     kernel: Option<String>,
     volume: Volume,
     volume_at: Option<Origin>,
+    check: Option<CheckSpec>,
 }
 
 /// Derives parameters that follow from others, and returns the values that some cell cannot use, each

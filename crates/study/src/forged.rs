@@ -1,11 +1,12 @@
 //! What a forged volume can be asked for: `volume = "forged"`.
 //!
-//! Nothing is mounted and no kernel writes, so only what reads an unmounted filesystem can be measured: a scan, or the check after a fill.
+//! Nothing is mounted and no kernel writes, so only what reads an unmounted filesystem can be measured: a scan, or the check after a fill or an
+//! ageing.
 
 use fskind::Family;
 
 use crate::error::Problem;
-use crate::model::{Cell, FilesystemKind, Volume, WorkloadSpec};
+use crate::model::{Cell, FilesystemKind, Order, Slot, Volume, WorkloadSpec};
 use crate::placed::Placed;
 use params::scan::Population;
 
@@ -13,7 +14,7 @@ use params::scan::Population;
 const OCFS2_INODE: f64 = 4096.0;
 
 /// The families that `fslab forge` writes.
-const FAMILIES: [Family; 2] = [Family::Ext, Family::Ocfs2];
+const FAMILIES: [Family; 3] = [Family::Ext, Family::Ocfs2, Family::Xfs];
 
 /// The kinds of those families, between commas.
 fn kinds() -> String {
@@ -60,9 +61,13 @@ fn forged(cell: &Cell) -> Option<String> {
             let why = format!("the population \"paper-2011\" is one of OCFS2, not of {kind}");
             return no(why, "leave population out, or set filesystem = \"ocfs2\"");
         }
+        WorkloadSpec::Scan(_) if kind.family() == Family::Xfs => {
+            let why = "the readers of a scan know no XFS".to_owned();
+            return no(why, "use a fill with check.enabled = true");
+        }
         WorkloadSpec::Scan(_) => {}
-        WorkloadSpec::Fill(_) if cell.check.is_some() => {}
-        WorkloadSpec::Fill(_) => {
+        WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) if cell.check.is_some() => {}
+        WorkloadSpec::Fill(_) | WorkloadSpec::Age(_) => {
             let why = "no kernel fills it, so without a check nothing is measured".to_owned();
             return no(why, "set check.enabled = true");
         }
@@ -93,23 +98,37 @@ fn forged(cell: &Cell) -> Option<String> {
     })
 }
 
-/// Inodes that are forged.
+/// Inodes that are forged. An ageing leaves about half of the files that it makes.
 pub(crate) fn inodes(cell: &Cell) -> f64 {
-    cell.workload.parameters().inodes().unwrap_or(0) as f64
+    let inodes = cell.workload.parameters().inodes().unwrap_or(0) as f64;
+    match &cell.workload {
+        WorkloadSpec::Age(_) => inodes / 2.0,
+        _ => inodes,
+    }
 }
 
 /// Bytes that the image of a forged volume takes on its disk: inodes, directories and descriptors; the contents of files are holes.
-pub(crate) fn image_bytes(cell: &Cell) -> f64 {
+pub fn image_bytes(cell: &Cell) -> f64 {
     /// Share of the device that bitmaps and descriptors take.
     const DESCRIPTORS: f64 = 1.0 / 16_384.0;
     /// Journal, superblocks, the beginning of tables.
     const FIXED: f64 = 64.0 * 1_048_576.0;
-    let (inode, directory) = match cell.filesystem.kind.family() {
-        Family::Ocfs2 => (OCFS2_INODE, 0.0),
-        _ => (256.0_f64.max(inode_size(cell)), 64.0),
+    let entry = entry_bytes(cell);
+    let (inode, directory, descriptors) = match cell.filesystem.kind.family() {
+        Family::Ocfs2 => (OCFS2_INODE, 0.0, DESCRIPTORS),
+        Family::Xfs => (xfs_inode(cell), entry, 0.0),
+        _ => (inode_size(cell), entry, DESCRIPTORS),
     };
     let size = cell.device.size.get() as f64;
-    FIXED + inodes(cell) * (inode + directory) + size * DESCRIPTORS
+    FIXED + inodes(cell) * (inode + directory) + size * descriptors
+}
+
+/// Bytes that a name takes in the blocks of its directory: a name of fs_mark has 40 bytes, one of a scan 16.
+fn entry_bytes(cell: &Cell) -> f64 {
+    match &cell.workload {
+        WorkloadSpec::Scan(_) => 64.0,
+        _ => 80.0,
+    }
 }
 
 /// mke2fs's `-I`.
@@ -120,18 +139,66 @@ fn inode_size(cell: &Cell) -> f64 {
     value.unwrap_or(256.0)
 }
 
+/// Bytes of an inode of XFS, and of its record of reverse mappings where there is one.
+fn xfs_inode(cell: &Cell) -> f64 {
+    let words = cell.filesystem.mkfs.iter().flat_map(|word| word.split(','));
+    let words: Vec<&str> = words.collect();
+    let has = |word: &str| words.contains(&word);
+    let inside = words.iter().position(|word| *word == "-i");
+    let after = inside.map_or(&[][..], |at| &words[at..]);
+    let size = after.iter().find_map(|word| word.strip_prefix("size="));
+    let usual = if has("crc=0") { 256.0 } else { 512.0 };
+    let mappings = if has("rmapbt=1") { 25.0 } else { 0.0 };
+    size.and_then(|size| size.parse().ok()).unwrap_or(usual) + mappings
+}
+
 /// Whether two cells read the same image.
 pub fn same_image(a: &Cell, b: &Cell) -> bool {
-    let population = |cell: &Cell| match &cell.workload {
-        WorkloadSpec::Scan(spec) => Some((spec.population(), spec.population)),
-        WorkloadSpec::Fill(fill) => Some((fill.clone(), Population::Plain)),
-        _ => None,
+    let same_files = match (&a.workload, &b.workload) {
+        (WorkloadSpec::Scan(a), WorkloadSpec::Scan(b)) => {
+            a.population() == b.population() && a.population == b.population
+        }
+        (WorkloadSpec::Fill(_), WorkloadSpec::Fill(_))
+        | (WorkloadSpec::Age(_), WorkloadSpec::Age(_)) => a.workload == b.workload,
+        _ => false,
     };
-    a.volume.is_forged()
+    same_files
+        && a.volume.is_forged()
         && b.volume.is_forged()
         && a.filesystem == b.filesystem
         && a.device.size == b.device.size
-        && population(a) == population(b)
+}
+
+/// The order of a plan whose volumes are all forged: within a block (in sequential order, within the run) the trials of one image follow its
+/// first, so that it is written once. Images keep their order, and so do the trials of each.
+pub(crate) fn together(cells: &[Cell], order: Order, slots: Vec<Slot>) -> Vec<Slot> {
+    if !cells.iter().all(|cell| cell.volume.is_forged()) {
+        return slots;
+    }
+    let image = |cell: &Cell| cells.iter().position(|known| same_image(known, cell));
+    let images: Vec<Option<usize>> = cells.iter().map(image).collect();
+    let part = |slot: &Slot| match order {
+        Order::Blocked => slot.block,
+        Order::Sequential => 0,
+    };
+    let of = |slot: &Slot| {
+        (
+            part(slot),
+            images.get(slot.cell as usize).copied().flatten(),
+        )
+    };
+    let mut firsts: Vec<(u32, Option<usize>)> = Vec::new();
+    for slot in &slots {
+        if !firsts.contains(&of(slot)) {
+            firsts.push(of(slot));
+        }
+    }
+    let mut sorted = slots;
+    sorted.sort_by_key(|slot| firsts.iter().position(|first| *first == of(slot)));
+    for (trial, slot) in (0..).zip(&mut sorted) {
+        slot.trial = trial;
+    }
+    sorted
 }
 
 #[cfg(test)]
@@ -165,6 +232,37 @@ mod tests {
     }
 
     #[test]
+    fn trials_of_one_image_follow_each_other() {
+        let forged = [
+            "filesystem=xfs,ext4",
+            "volume=forged",
+            "memory=none",
+            "checker=['own','fslab']",
+            "fill.total_files=[4080,42000]",
+        ];
+        for order in ["sequential", "blocked"] {
+            let order = format!("run.order={order}");
+            let all: Vec<&str> = forged.iter().copied().chain([order.as_str()]).collect();
+            let plan = plan("fsck-scale", &all).unwrap();
+            let images: Vec<&Cell> = plan
+                .slots
+                .iter()
+                .map(|slot| &plan.cells[slot.cell as usize])
+                .collect();
+            let changes = images.windows(2).filter(|two| !same_image(two[0], two[1]));
+            let parts = if order.ends_with("blocked") {
+                plan.blocks
+            } else {
+                1
+            };
+            // Two filesystems, two sizes with two numbers of files, and one ageing.
+            let most = 10 * parts as usize - 1;
+            assert!(changes.count() <= most, "{order}: {}", plan.slots.len());
+            assert!((0..).zip(&plan.slots).all(|(nth, slot)| slot.trial == nth));
+        }
+    }
+
+    #[test]
     fn what_cannot_be_forged_is_refused_with_the_next_step() {
         let of = |study: &str, set: &[&str]| {
             let all: Vec<&str> = [&["volume=forged"], set].concat();
@@ -174,7 +272,8 @@ mod tests {
             of("fsck-io", &["filesystem=btrfs"]),
             of("fsck-io", &["set-1.population=paper-2011"]),
             of("journal", &["filesystem=ext4"]),
-            of("fsck-scale", &["filesystem=ext4"]),
+            of("fsck-scale", &["filesystem=btrfs"]),
+            of("fsck-io", &["filesystem=xfs"]),
             of("fsck-io", &["filesystem=ocfs2", "kernel=6.1"]),
             of("fsck-io", &["filesystem=ocfs2", "crash.enabled=true"]),
             of("fsck-io", &["filesystem=ocfs2", "layout.enabled=true"]),

@@ -22,7 +22,7 @@ mod table;
 mod volume;
 
 pub use cell::{Cell, Slot, Trial};
-pub use check::CheckSpec;
+pub use check::{CheckSpec, Checker};
 pub use clock::Clock;
 pub use crash::{CrashBoundary, CrashMethod, CrashSpec};
 pub use device::{DeviceSpec, Hints};

@@ -58,6 +58,12 @@ pub const PHASES: &[&str] = &[
     "scan_pass_1b",
     "scan_pass_own",
     "forge",
+    "check_pass_0",
+    "check_pass_after",
+    "check_pass_start",
+    "check_pass_1b",
+    "check_pass_end",
+    "check_pass_own",
     "tree_creation",
     "directory_creation",
     "directory_stat",
@@ -70,7 +76,8 @@ pub const PHASES: &[&str] = &[
 ];
 
 /// Phases of a check, which may follow any workload: the whole, then e2fsck's passes 1 to 5 or the
-/// phases 1 to 7 of `xfs_repair` and `btrfs check`, or fsck.ocfs2's 0a, 0b, 0c, 1, 2, 3, 4a, 4b and 5.
+/// phases 1 to 7 of `xfs_repair` and `btrfs check`, or fsck.ocfs2's 0a, 0b, 0c, 1, 2, 3, 4a, 4b and 5; and what `fslab check` has before
+/// and after them.
 pub const CHECK_PHASES: &[&str] = &[
     "check",
     "check_pass_1",
@@ -85,6 +92,12 @@ pub const CHECK_PHASES: &[&str] = &[
     "check_pass_0c",
     "check_pass_4a",
     "check_pass_4b",
+    "check_pass_0",
+    "check_pass_after",
+    "check_pass_start",
+    "check_pass_1b",
+    "check_pass_end",
+    "check_pass_own",
 ];
 
 /// Phases that workloads of a kind run; none for a kind that is not known.
@@ -95,7 +108,7 @@ pub fn phases(kind: &str) -> &'static [&'static str] {
         "tree" => &rest[..11],
         "stream" | "shared" => &["write", "read"],
         "fill" => &["fill", "forge"],
-        "age" => &["age_fill", "age_remove", "age_add"],
+        "age" => &["age_fill", "age_remove", "age_add", "forge"],
         "mix" => &["mix"],
         "metadata" => &[
             "tree_creation",

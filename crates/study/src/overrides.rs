@@ -218,6 +218,7 @@ fn rig_factor(path: &[&str]) -> Option<(&'static str, &'static [&'static str])> 
         ["trace"] => Some(("trace", &["trace"])),
         ["kernel"] => Some(("kernel", &["kernel"])),
         ["volume"] => Some(("volume", &["volume"])),
+        ["checker"] | ["check", "checker"] => Some(("checker", &["check", "checker"])),
         _ => None,
     }
 }
@@ -239,7 +240,7 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 22] = [
+const SETTABLE: [&str; 23] = [
     "mount",
     "mkfs",
     "run",
@@ -256,6 +257,7 @@ const SETTABLE: [&str; 22] = [
     "device_size",
     "kernel",
     "volume",
+    "checker",
     "needs",
     "fleet",
     "filesystem",

@@ -9,7 +9,7 @@ use crate::overrides::Overrides;
 use crate::placed::Placed;
 use crate::references::StudyNames;
 use crate::units::Bytes;
-use crate::{builtin, capacity, document, exclude, filter, order, references, validate};
+use crate::{builtin, capacity, document, exclude, filter, forged, order, references, validate};
 use words::hint;
 
 /// Most trials of a plan.
@@ -242,7 +242,11 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         band: run.band,
         filesystems: filesystems.collect(),
         factors: filter::present(all.factors, &cells),
-        slots: order::slots(cells.len() as u32, run.blocks, run.order, seed),
+        slots: forged::together(
+            &cells,
+            run.order,
+            order::slots(cells.len() as u32, run.blocks, run.order, seed),
+        ),
         tables: all.tables,
         grids: all.grids,
         growth: all.growth,

@@ -15,6 +15,9 @@ pub(crate) fn broken(placed: &Placed) -> Option<Problem> {
         let message = "a trial's filesystem is fresh, with no file to read (use \"write_read\")";
         return Some(Problem::new(placed.place("test"), message));
     }
+    if let Some(problem) = checker(placed) {
+        return Some(problem);
+    }
     let invalid = workload.parameters().validate().err()?;
     let message = if placed.is_written(invalid.option) {
         format!("{} cannot be used: {}", invalid.value, invalid.reason)
@@ -23,6 +26,22 @@ pub(crate) fn broken(placed: &Placed) -> Option<Problem> {
         invalid.to_string()
     };
     Some(Problem::new(placed.place(invalid.option), message))
+}
+
+/// A checker that is varied without a check, or that does not know the filesystem.
+fn checker(placed: &Placed) -> Option<Problem> {
+    let cell = &placed.cell;
+    let at = placed.place("");
+    let Some(check) = &cell.check else {
+        let varied = cell.levels.contains_key("checker");
+        let message = "factors.checker: nothing is checked (set check.enabled = true)";
+        return varied.then(|| Problem::new(at, message));
+    };
+    let kind = cell.filesystem.kind;
+    let message = || {
+        format!("fslab check knows no {kind} (set check.checker = \"own\", or leave {kind} out)")
+    };
+    (!check.checker.knows(kind)).then(|| Problem::new(at, message()))
 }
 
 /// The program whose extra words would make a check write, and how. A trial's check reads only:

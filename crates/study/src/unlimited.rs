@@ -1,7 +1,7 @@
 //! A plan for a machine that cannot hold a device to a rate.
 
 use crate::model::{Cell, Plan};
-use crate::{filter, order};
+use crate::{filter, forged, order};
 
 impl Plan {
     /// The same plan without the cells whose device is held to a limit, and a note that says so; unchanged where no cell would be left. Order and
@@ -17,7 +17,8 @@ impl Plan {
         for (id, cell) in (0..).zip(&mut self.cells) {
             cell.id = id;
         }
-        self.slots = order::slots(self.cells.len() as u32, self.blocks, self.order, self.seed);
+        let slots = order::slots(self.cells.len() as u32, self.blocks, self.order, self.seed);
+        self.slots = forged::together(&self.cells, self.order, slots);
         self.factors = filter::present(self.factors, &self.cells);
         self.notes.push(format!(
             "{left_out} cells on a limited disk are left out: {why}"

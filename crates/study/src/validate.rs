@@ -43,7 +43,7 @@ pub(crate) fn top_keys() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Factors that are no parameter of a workload.
-pub(crate) const RIG_FACTORS: [&str; 12] = [
+pub(crate) const RIG_FACTORS: [&str; 13] = [
     "filesystem",
     "mkfs",
     "mount",
@@ -56,6 +56,7 @@ pub(crate) const RIG_FACTORS: [&str; 12] = [
     "trace",
     "kernel",
     "volume",
+    "checker",
 ];
 
 /// All problems of a merged tree, profiles included.

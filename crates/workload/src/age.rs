@@ -30,12 +30,14 @@
 //! finished after its last.
 
 mod accounting;
+mod census;
 mod log;
 mod remove;
 mod removed;
 mod root;
 mod run;
 
+pub use census::census;
 pub use params::AgeSpec;
 pub use run::run;
 

@@ -119,10 +119,10 @@ pub(super) fn write(
             let of = &stretches[nth];
             let stretch = writer.stretch(of, progress)?;
             let count = plan.groups[of.ag as usize].cuts.len() + 1;
-            match sums.whole(of, count, stretch) {
-                Some(whole) => Ok(sums.add(writer.finish(of.ag, whole)?)),
-                None => Ok(()),
+            if let Some(whole) = sums.whole(of, count, stretch) {
+                sums.add(writer.finish(of.ag, whole)?);
             }
+            Ok(())
         },
     )?;
     let totals = unpoisoned(sums.totals.into_inner());

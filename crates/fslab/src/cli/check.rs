@@ -47,6 +47,9 @@ pub(crate) struct CheckArgs {
     /// Print time, bytes and memory of each pass; text only, JSON always has them
     #[arg(long)]
     pub(crate) costs: bool,
+    /// Print a line as each pass begins, and its times and reads as it ends; text only
+    #[arg(long, conflicts_with_all = ["brief", "estimate"])]
+    pub(crate) passes: bool,
     /// Estimate time and memory of this check and of e2fsck, from the descriptors and a sample of a few
     /// seconds; checks nothing
     #[arg(long, conflicts_with_all = ["brief", "costs", "ideal"])]

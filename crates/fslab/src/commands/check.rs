@@ -3,6 +3,7 @@
 mod address_space;
 mod estimate;
 mod modelled;
+mod passes;
 mod target;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
@@ -84,7 +85,13 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let (checked, estimate) = match &wanted {
         None => {
             let terminal = Terminal::stopped_by_signals();
-            (checker.check(&*source, &options, &terminal), None)
+            let text = args.format == CheckFormat::Text;
+            let checked = if args.passes && text {
+                checker.check(&*source, &options, &passes::Printed::new(&terminal))
+            } else {
+                checker.check(&*source, &options, &terminal)
+            };
+            (checked, None)
         }
         Some(wanted) => recorded(wanted, source, &*checker, &options)?,
     };

@@ -34,6 +34,7 @@ mod forge;
 mod forge_damage;
 mod fsck_io;
 mod fsck_io_forged;
+mod fsck_scale_forged;
 mod guest;
 mod guest_failures;
 mod hostile;

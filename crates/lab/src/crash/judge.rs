@@ -183,6 +183,7 @@ impl<'a> Judge<'a> {
     fn check(&mut self, image: &Path) -> Result<Report, Error> {
         let kind = self.how.filesystem;
         let asked = fsck::Request {
+            fslab: false,
             locked: None,
             kind: kind.to_owned(),
             device: image.to_owned(),

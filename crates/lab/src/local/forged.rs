@@ -64,12 +64,14 @@ impl LocalExecutor<'_> {
             let removed = last.place.remove();
             removed.map_err(|error| self.rig_failure(error))?;
         }
-        self.watcher.activity(trial, "forging the volume");
         let volume = Volume::of(&trial.cell).map_err(|why| stopped(FailureKind::Cell, why))?;
-        let place = self.rig.image_place(trial.cell.device.size.get());
+        forged::room(&trial.cell, &self.images).map_err(|why| stopped(FailureKind::Cell, why))?;
+        self.watcher.activity(trial, "forging the volume");
+        let progress = self.interrupt.with(self.watcher);
+        let size = trial.cell.device.size.get();
+        let place = self.rig.image_place(size, &progress);
         let place = place.map_err(|error| self.rig_failure(error))?;
         let begun = Instant::now();
-        let progress = self.interrupt.with(self.watcher);
         let written = volume.write(place.path(), &progress);
         let written = written.map_err(|error| self.forge_failure(&error))?;
         let seconds = begun.elapsed().as_secs_f64();
@@ -94,11 +96,9 @@ impl LocalExecutor<'_> {
         emit: &mut Emit<'_>,
     ) -> Result<Findings, Stopped> {
         let mut findings = Findings::default();
-        let fresh = self
-            .forged
-            .as_ref()
-            .filter(|image| !image.reported.replace(true));
-        findings.samples.extend(fresh.into_iter().flat_map(samples));
+        findings
+            .samples
+            .extend(self.forged.iter().flat_map(samples));
         if let WorkloadSpec::Scan(spec) = &trial.cell.workload {
             self.read_metadata(trial, spec, prepared, &mut findings, ledger, emit)?;
         }
@@ -126,7 +126,7 @@ fn stopped(kind: FailureKind, message: String) -> Stopped {
     }
 }
 
-/// What writing the volume cost.
+/// How many inodes there are; for the first trial of a volume, what writing it cost as well.
 fn samples(image: &Image) -> Vec<Sample> {
     let Written { inodes, bytes, .. } = image.written;
     let rate = if image.seconds > 0.0 {
@@ -147,5 +147,7 @@ fn samples(image: &Image) -> Vec<Sample> {
         value,
         unit: unit.to_owned(),
     };
-    figures.map(sample).into()
+    let first = !image.reported.replace(true);
+    let wanted = |(metric, ..): &(&str, f64, &str)| first || *metric == "count";
+    figures.into_iter().filter(wanted).map(sample).collect()
 }

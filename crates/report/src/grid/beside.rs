@@ -30,7 +30,7 @@ pub struct Extra {
 const EXTRAS: [Extra; 6] = [
     Extra {
         head: "files counted",
-        phases: &["fill", "age_fill", "age_remove", "age_add"],
+        phases: &["forge", "fill", "age_fill", "age_remove", "age_add"],
         metric: "count",
         unit: "count",
     },

@@ -19,11 +19,11 @@ use crate::units;
 pub(super) const COUNT: &str = "count";
 
 /// Phases after which files were counted.
-const FILLING: [&str; 4] = ["fill", "age_fill", "age_remove", "age_add"];
+const FILLING: [&str; 5] = ["forge", "fill", "age_fill", "age_remove", "age_add"];
 
 /// Factors that never say how large a thing is: two of their levels are two laws, even if they
 /// happen to count different numbers of files.
-const NEVER_SIZES: [&str; 7] = [
+const NEVER_SIZES: [&str; 9] = [
     "filesystem",
     "workload",
     "mkfs",
@@ -31,6 +31,8 @@ const NEVER_SIZES: [&str; 7] = [
     "readahead",
     "limit",
     "memory",
+    "volume",
+    "checker",
 ];
 
 /// Sizes this near to each other (as a ratio) are one, as in [`stats::growth`].

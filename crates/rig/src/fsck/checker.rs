@@ -97,6 +97,15 @@ pub(super) enum Event {
         /// MiB that its own cache gave, where it has one that counts.
         cached: Option<u64>,
     },
+    /// How often it did not read on where it had read last, and the sum of these distances in bytes.
+    Seeks {
+        /// Of what.
+        of: Of,
+        /// How often.
+        count: u64,
+        /// Bytes.
+        bytes: u64,
+    },
     /// How large its own cache is, MiB.
     CacheOf(u64),
     /// It found a fault.

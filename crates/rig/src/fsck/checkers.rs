@@ -3,8 +3,21 @@
 use fskind::{Family, Kind};
 
 use super::checker::Checker;
-use super::{btrfs, e2fsck, f2fs, ocfs2, xfs_repair};
+use super::{Request, btrfs, e2fsck, f2fs, fslab, ocfs2, xfs_repair};
 use crate::{Error, Result};
+
+/// The checker that a request names.
+pub(super) fn of(request: &Request) -> Result<&'static dyn Checker> {
+    let own = of_kind(&request.kind)?;
+    if !request.fslab {
+        return Ok(own);
+    }
+    Ok(match Kind::of_name(&request.kind).map(Kind::family) {
+        Some(Family::Xfs) => &fslab::XFS,
+        Some(Family::Ocfs2) => &fslab::OCFS2,
+        _ => &fslab::EXT,
+    })
+}
 
 /// The checker of a kind of filesystem.
 pub(super) fn of_kind(kind: &str) -> Result<&'static dyn Checker> {

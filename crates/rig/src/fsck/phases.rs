@@ -172,6 +172,10 @@ impl Account {
         if let Some(cached) = self.printed_cached(of) {
             put("reported_cache", mib(cached));
         }
+        if let Some((count, bytes)) = self.printed_seeks(of) {
+            put("seeks", count as f64);
+            put("seek_bytes", bytes as f64);
+        }
         if let (Of::Whole, Some(cache)) = (of, self.ledger.cache) {
             put("cache_size", mib(cache));
         }
@@ -199,6 +203,15 @@ impl Account {
         let read = self.ledger.read.iter().filter(|(which, ..)| which == of);
         read.filter_map(|(_, _, cached)| *cached)
             .reduce(u64::saturating_add)
+    }
+
+    /// Seeks of a pass, and of all passes for the whole.
+    fn printed_seeks(&self, of: &Of) -> Option<(u64, u64)> {
+        let seeks = self.ledger.seeks.iter();
+        let wanted = seeks.filter(|(which, ..)| *of == Of::Whole || which == of);
+        wanted
+            .map(|(_, count, bytes)| (*count, *bytes))
+            .reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))
     }
 
     fn evidence(&self, spent: &Spent, of: &Of) -> Vec<Evidence> {

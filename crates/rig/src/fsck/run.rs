@@ -51,6 +51,15 @@ pub(super) fn locate(checker: &dyn Checker, environment: &Environment<'_>) -> Re
     })
 }
 
+/// The program that runs.
+fn this_program() -> Result<PathBuf> {
+    let found = std::env::current_exe();
+    found.map_err(|error| {
+        let place = Path::new("/proc/self/exe");
+        Error::io(place, "cannot find this program itself", error)
+    })
+}
+
 /// The command line, with `program` as its first word.
 pub(super) fn command_line(
     checker: &dyn Checker,
@@ -70,8 +79,12 @@ pub(super) fn run_in(
     progress: &dyn Progress,
     environment: &Environment<'_>,
 ) -> Result<Report> {
-    let checker = checkers::of_kind(&request.kind)?;
-    let program = locate(checker, environment)?;
+    let checker = checkers::of(request)?;
+    let program = if request.fslab {
+        this_program()?
+    } else {
+        locate(checker, environment)?
+    };
     let argv = command_line(checker, program.display().to_string(), request);
     let version = version(checker, &program, progress);
     let went = carry_out(checker, &argv, request, progress, environment.grace)?;

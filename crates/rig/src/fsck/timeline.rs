@@ -38,6 +38,8 @@ pub(super) struct Ledger {
     pub(super) parts: Vec<Part>,
     pub(super) took: Vec<(Of, f64, Option<CpuSeconds>)>,
     pub(super) read: Vec<(Of, u64, Option<u64>)>,
+    /// Seeks and the bytes of their distances.
+    pub(super) seeks: Vec<(Of, u64, u64)>,
     /// MiB of the program's own cache.
     pub(super) cache: Option<u64>,
     pub(super) summary: OutputSummary,
@@ -54,6 +56,7 @@ impl Ledger {
             parts: Vec::new(),
             took: Vec::new(),
             read: Vec::new(),
+            seeks: Vec::new(),
             cache: None,
             summary: OutputSummary::default(),
             inventory: Inventory::default(),
@@ -87,6 +90,10 @@ impl Ledger {
             Event::Read { of, mib, cached } => {
                 let of = self.resolve(of);
                 self.read.push((of, mib, cached));
+            }
+            Event::Seeks { of, count, bytes } => {
+                let of = self.resolve(of);
+                self.seeks.push((of, count, bytes));
             }
             Event::CacheOf(mib) => self.cache = Some(mib),
             Event::Finds => self.summary.faults += 1,

@@ -16,11 +16,12 @@ use crate::resource_limits::LimitRequest;
 use crate::{Error, Result, filesystem};
 
 impl Rig {
-    /// A place for an image of `size` bytes that the caller writes.
+    /// A place for an image of `size` bytes that the caller writes. Where the folder's filesystem has no files as large, the place is in an XFS
+    /// that is made in an image there.
     ///
     /// # Errors
-    /// The target is a disk or a directory, or its folder is full.
-    pub fn image_place(&mut self, size: u64) -> Result<ImagePlace> {
+    /// The target is a disk or a directory, or its folder is full; that XFS cannot be made or mounted.
+    pub fn image_place(&mut self, size: u64, progress: &dyn Progress) -> Result<ImagePlace> {
         let Target::LoopImages { folder } = self.target.clone() else {
             return Err(Error::Cannot {
                 thing: self.describe(),
@@ -31,7 +32,7 @@ impl Rig {
         };
         self.number += 1;
         let name = format!("fslab-{}-{}.img", std::process::id(), self.number);
-        ImagePlace::new(&folder, &name, size, &self.journal)
+        ImagePlace::new(&folder, &name, size, self.number, &self.journal, progress)
     }
 
     /// Binds an image that holds a filesystem to a loop device for one trial. The image stays when the trial is over.

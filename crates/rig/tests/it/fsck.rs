@@ -85,6 +85,7 @@ impl Loop {
         sh(&format!("blockdev --flushbufs {}", self.node.display()));
         let name = self.node.file_name().unwrap().to_string_lossy();
         let request = Request {
+            fslab: false,
             kind: kind.into(),
             device: self.node.clone(),
             block_name: Some(name.into_owned()),
@@ -362,6 +363,7 @@ fn a_device_without_a_filesystem_is_no_finding_needs_root() {
 #[test]
 fn what_will_run_is_known_beforehand() {
     let request = |kind: &str| Request {
+        fslab: false,
         kind: kind.into(),
         device: "/dev/loop9".into(),
         block_name: None,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::levels::levels;
 use super::workload::{KINDS, for_each_kind};
 use super::{Memory, Words, parameters};
-use crate::model::{DeviceSpec, Volume};
+use crate::model::{Checker, DeviceSpec, Volume};
 
 /// A rule of `exclude`: factors, each with a level or a list of levels. Cells that have one of the
 /// levels of every factor named are excluded. `why` is the reason in the plan.
@@ -94,6 +94,9 @@ impl JsonSchema for Factors {
         let volume = generator.subschema_for::<Volume>().to_value();
         let about = "Where the files come from: the kernel, or fslab forge";
         properties.insert("volume".into(), list(volume, about));
+        let checker = generator.subschema_for::<Checker>().to_value();
+        let about = "What checks: the filesystem's own program, or fslab check";
+        properties.insert("checker".into(), list(checker, about));
         shared_parameters(generator, &mut properties);
         json_schema!({
             "type": "object",

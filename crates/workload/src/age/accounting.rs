@@ -160,6 +160,12 @@ impl Accounting {
         self.files += files;
     }
 
+    /// The number of files of each directory that exists.
+    pub(super) fn each(&self) -> impl Iterator<Item = u64> {
+        let alive = self.alive.iter();
+        alive.map(|id| self.all[*id as usize].files)
+    }
+
     fn path(&self, id: u32) -> String {
         let directory = &self.all[id as usize];
         if directory.parent == NONE {

@@ -410,7 +410,7 @@ impl Age<'_> {
 }
 
 /// Which directories a fill of `files` files fills, and how many it gives each time it comes by.
-fn dealt(walk: &Walk, files: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
+pub(super) fn dealt(walk: &Walk, files: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
     let each = match walk {
         Walk::RoundRobin { each, .. } => *each,
         _ => 1,

@@ -268,7 +268,10 @@ fn groups_in_several_stretches() {
         let mut options = featured("4G", features);
         options.placement = placement;
         let forged = forge(&options, many).unwrap();
-        assert_eq!(forged.written.inodes, 150_000 + forged.written.directories - 1);
+        assert_eq!(
+            forged.written.inodes,
+            150_000 + forged.written.directories - 1
+        );
         assert_clean(&forged.image, features);
     }
 }

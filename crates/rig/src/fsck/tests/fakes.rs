@@ -45,6 +45,7 @@ impl Fake {
     fn run_for(&self, timeout: Duration, progress: &dyn Progress) -> Result<Report> {
         let request = Request {
             kind: "ext4".into(),
+            fslab: false,
             device: "/dev/null".into(),
             block_name: None,
             extra: vec!["-E".into(), "fragcheck".into()],
