@@ -31,13 +31,10 @@ impl WorkloadSpec {
     }
 
     /// Ranks that have to be processes: each runs the whole workload.
-    pub const fn copies(&self) -> u32 {
+    pub fn copies(&self) -> u32 {
         match self {
             WorkloadSpec::Shared(_) | WorkloadSpec::Metadata(_) => 1,
-            _ => match self.ranks() {
-                Some(ranks) => ranks,
-                None => 1,
-            },
+            _ => self.ranks().unwrap_or(1),
         }
     }
 }
