@@ -5,6 +5,7 @@
 
 pub mod fuse;
 pub mod nbd;
+mod priority;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use device::{Completion, Model, Op, Request};
 
+pub use priority::{in_time, keep_in_memory};
 pub use store::Store;
 
 /// Answers that leave later than this after they are due are late.

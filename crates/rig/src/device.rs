@@ -92,6 +92,11 @@ pub trait Device: Send + Sync {
         Ok(None)
     }
 
+    /// What the server of a modelled disk has done so far; none for any other device.
+    fn served(&self) -> Option<Result<stack::Served>> {
+        None
+    }
+
     /// The switch of a device whose power can be cut (`dm-flakey`).
     fn power_switch(&self) -> Option<PowerSwitch> {
         None

@@ -35,7 +35,7 @@ pub use measured::{Measured, MeasuredRates, VariantCosts};
 pub use needs::{NeedsSpec, Times};
 pub use plan::{Order, Plan};
 pub use stack::{
-    Delay, Failing, Flakey, Geometry, Layers, Level as RaidLevel, LogWrites, Md, Metadata, NullBlk,
+    Delay, Failing, Flakey, Geometry, Layers, Level as RaidLevel, LogWrites, Md, Metadata, Model, NullBlk,
     PLAIN, Stack, StackFile, StackKind, Striped,
 };
 pub use table::{RowSpec, TableSpec};

@@ -1,6 +1,6 @@
 //! From a device's figures to its model.
 
-use super::source::{Draw, Variation};
+use super::source::{Draw, Figures, Variation};
 use super::spec::{Array, Controller, Device, Disk, Kind, Seek, Ssd};
 use crate::array::{self, Layout};
 use crate::disk::{self, Geometry, SeekCurve};
@@ -68,16 +68,17 @@ pub(crate) fn seek(parts: &Disk, geometry: &Geometry, factor: f64) -> SeekCurve 
 
 impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
     fn device(&mut self, device: &'a Device) -> Box<dyn Model> {
+        let mut figures = self.draw.of(&device.name);
         let mut model: Box<dyn Model> = match &device.kind {
-            Kind::Disk(disk) => Box::new(self.disk(device, disk)),
-            Kind::Ssd(ssd) => Box::new(self.ssd(device, ssd)),
+            Kind::Disk(disk) => Box::new(self.disk(device, disk, &mut figures)),
+            Kind::Ssd(parts) => Box::new(ssd(device, parts, &mut figures)),
             Kind::Array(array) => Box::new(self.array(array)),
         };
         if let Some(parts) = &device.controller {
-            model = Box::new(self.controller(device, parts, model));
+            model = Box::new(controller(device, parts, &mut figures, model));
         }
         if let Some(parts) = &device.link {
-            let factor = self.draw.factor(device.origin("link"));
+            let factor = figures.factor(device.origin("link"));
             let parts = link::Parameters {
                 latency: (parts.latency * MS * factor) as Nanoseconds,
                 rate: parts.rate / factor,
@@ -87,15 +88,13 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         model
     }
 
-    fn disk(&mut self, device: &Device, parts: &Disk) -> disk::Disk {
+    fn disk(&mut self, device: &Device, parts: &Disk, figures: &mut Figures) -> disk::Disk {
         let phase = self.draw.phase(self.disks);
         self.disks += 1;
         // One factor for all seeks and one for both rates, so that their order stays.
-        let rates = self.draw.factor(device.origin("rate"));
-        let seeks = self.draw.factor(device.origin("seek_ms"));
-        let command = self
-            .draw
-            .command_ms(parts.command, device.origin("command_ms"));
+        let rates = figures.factor(device.origin("rate"));
+        let seeks = figures.factor(device.origin("seek_ms"));
+        let command = figures.command_ms(parts.command, device.origin("command_ms"));
         let geometry = geometry(parts, rates, phase);
         let seek = seek(parts, &geometry, seeks);
         disk::Disk::new(disk::Parameters {
@@ -109,29 +108,6 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
             window: parts.queue,
             store_and_forward: parts.store_and_forward,
             flush_is_barrier: parts.flush_is_barrier,
-        })
-    }
-
-    fn ssd(&mut self, device: &Device, parts: &Ssd) -> ssd::Ssd {
-        let flash = self.draw.factor(device.origin("flash"));
-        let firmware = self.draw.factor(device.origin("firmware_us"));
-        let ns = |us: f64, factor: f64| (us * US * factor) as Nanoseconds;
-        ssd::Ssd::new(ssd::Parameters {
-            capacity: parts.capacity,
-            channels: parts.channels as usize,
-            dies: (parts.dies * parts.planes) as usize,
-            page: parts.page,
-            read: ns(parts.read, flash),
-            read_step: ns(parts.read_step, flash),
-            program: ns(parts.program, flash),
-            channel: parts.channel / flash,
-            link: parts.link,
-            read_firmware: ns(parts.read_firmware, firmware),
-            write_firmware: ns(parts.write_firmware, firmware),
-            buffer: parts.buffer,
-            amplification: parts.amplification,
-            suspend: parts.suspend,
-            flush: parts.flush.map(|us| ns(us, 1.0)),
         })
     }
 
@@ -154,24 +130,47 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         };
         array::Array::new(layout, parts.strategy, members)
     }
+}
 
-    fn controller(
-        &mut self,
-        device: &Device,
-        parts: &Controller,
-        child: Box<dyn Model>,
-    ) -> controller::Controller {
-        let factor = self.draw.factor(device.origin("controller"));
-        let units = parts.cache.checked_div(parts.unit).unwrap_or(0);
-        let parts = controller::Parameters {
-            request: (parts.request * MS * factor) as Nanoseconds,
-            rate: parts.rate / factor,
-            unit: parts.unit,
-            units: units as usize,
-            read_ahead: parts.read_ahead,
-            write_cache: parts.write_cache,
-            high_water: parts.high_water,
-        };
-        controller::Controller::new(parts, child)
-    }
+fn ssd(device: &Device, parts: &Ssd, figures: &mut Figures) -> ssd::Ssd {
+    let flash = figures.factor(device.origin("flash"));
+    let firmware = figures.factor(device.origin("firmware_us"));
+    let ns = |us: f64, factor: f64| (us * US * factor) as Nanoseconds;
+    ssd::Ssd::new(ssd::Parameters {
+        capacity: parts.capacity,
+        channels: parts.channels as usize,
+        dies: (parts.dies * parts.planes) as usize,
+        page: parts.page,
+        read: ns(parts.read, flash),
+        read_step: ns(parts.read_step, flash),
+        program: ns(parts.program, flash),
+        channel: parts.channel / flash,
+        link: parts.link,
+        read_firmware: ns(parts.read_firmware, firmware),
+        write_firmware: ns(parts.write_firmware, firmware),
+        buffer: parts.buffer,
+        amplification: parts.amplification,
+        suspend: parts.suspend,
+        flush: parts.flush.map(|us| ns(us, 1.0)),
+    })
+}
+
+fn controller(
+    device: &Device,
+    parts: &Controller,
+    figures: &mut Figures,
+    child: Box<dyn Model>,
+) -> controller::Controller {
+    let factor = figures.factor(device.origin("controller"));
+    let units = parts.cache.checked_div(parts.unit).unwrap_or(0);
+    let parts = controller::Parameters {
+        request: (parts.request * MS * factor) as Nanoseconds,
+        rate: parts.rate / factor,
+        unit: parts.unit,
+        units: units as usize,
+        read_ahead: parts.read_ahead,
+        write_cache: parts.write_cache,
+        high_water: parts.high_water,
+    };
+    controller::Controller::new(parts, child)
 }

@@ -10,11 +10,11 @@ use progress::Progress;
 use rustix::fs::{major, minor};
 
 use super::members::Members;
-use super::{Bases, Part, Stack, Stacking, dm, kernel, lvm, md, null_blk, undo};
+use super::{Bases, Part, Served, Stack, Stacking, dm, kernel, lvm, md, model, null_blk, undo};
 use crate::device::{ClosedLog, Device, PowerSwitch, queue_facts};
 use crate::host::Host;
 use crate::syscall::block;
-use crate::undo::{Journal, Step};
+use crate::undo::{Journal, Step, actions};
 use crate::{Error, Result};
 
 /// Seconds that no trial outlasts.
@@ -35,6 +35,7 @@ pub struct Stacked {
     members: Vec<String>,
     log: Option<ClosedLog>,
     failing: Option<Failing>,
+    modelled: Option<model::Modelled>,
     warnings: Vec<String>,
 }
 
@@ -73,6 +74,7 @@ impl Stacked {
             members: Vec::new(),
             log: None,
             failing: None,
+            modelled: None,
             warnings: Vec::new(),
         };
         let mut members = Members::none();
@@ -87,7 +89,10 @@ impl Stacked {
             .iter()
             .filter_map(|piece| made.host.number_of_node(&piece.node))
             .collect();
-        made.name = made.top(name, &members.pieces, progress)?;
+        made.name = match &asked.stack {
+            Stack::Model(disk) => made.model(disk, &bases.store(name, asked.size), name)?,
+            _ => made.top(name, &members.pieces, progress)?,
+        };
         made.look()?;
         Ok(made)
     }
@@ -132,6 +137,7 @@ impl Stacked {
                 })?;
                 return null_blk::create(&self.host, &folder, null, self.asked.size);
             }
+            Stack::Model(_) => return Ok(String::new()),
             Stack::Stripe { chunk } => dm::striped(pieces, *chunk),
             Stack::Delay { read_ms, write_ms } => dm::delay(first()?, *read_ms, *write_ms),
             Stack::Flakey {
@@ -159,6 +165,15 @@ impl Stacked {
         let name = format!("{name}-top");
         self.will_make(Step::Mapped { name: name.clone() })?;
         dm::create(&self.host, &name, &table)
+    }
+
+    /// Makes a modelled disk; returns its sysfs name.
+    fn model(&mut self, disk: &model::Model, store: &model::Store, name: &str) -> Result<String> {
+        let size = self.asked.size;
+        let served = model::serve(disk, size, name, store, &self.journal, &mut self.parts)?;
+        let name = served.name().to_owned();
+        self.modelled = Some(served);
+        Ok(name)
     }
 
     fn will_make(&mut self, step: Step) -> Result<()> {
@@ -199,7 +214,10 @@ impl Stacked {
 
     fn undo_last(&mut self) -> Result<()> {
         if let Some(part) = self.parts.last() {
-            undo(&self.host, &part.step)?;
+            match &part.step {
+                Step::Image { path } => actions::remove_image_of(self.journal.dir(), path)?,
+                step => undo(&self.host, step)?,
+            }
             self.journal.note_undone(part.number);
             self.parts.pop();
         }
@@ -252,6 +270,10 @@ impl Device for Stacked {
         Ok(self.log.take())
     }
 
+    fn served(&self) -> Option<Result<Served>> {
+        self.modelled.as_ref().map(model::Modelled::served)
+    }
+
     fn power_switch(&self) -> Option<PowerSwitch> {
         let failing = self.failing.as_ref()?;
         Some(PowerSwitch {
@@ -301,6 +323,11 @@ impl Device for Stacked {
                 "waited for"
             };
             put("md_first_resync", resync.into());
+        }
+        if let (Stack::Model(disk), Some(served)) = (&self.asked.stack, &self.modelled) {
+            put("modelled", disk.device.clone());
+            let store = if served.in_memory { "memory" } else { "a sparse file" };
+            put("store", store.into());
         }
         if let Some(table) = self.mapped().and_then(dm::table) {
             put("dm_table", table);
@@ -356,6 +383,8 @@ impl Device for Stacked {
     }
 
     fn release(&mut self) -> Result<()> {
+        let ended = self.modelled.take().map(model::Modelled::release);
+        ended.unwrap_or(Ok(()))?;
         while !self.parts.is_empty() {
             self.undo_last()?;
         }
@@ -368,6 +397,7 @@ impl Device for Stacked {
 
     fn abandon(&mut self) {
         self.parts.clear();
+        self.modelled = None;
         for base in &mut self.bases {
             base.abandon();
         }
