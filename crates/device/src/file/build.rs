@@ -1,6 +1,6 @@
 //! From a device's figures to its model.
 
-use super::source::{Draw, Figures, Variation};
+use super::source::{Draw, Figures, Origin, Variation};
 use super::spec::{Array, Controller, Device, Disk, Kind, Seek, Ssd};
 use crate::array::{self, Layout};
 use crate::disk::{self, Geometry, SeekCurve};
@@ -14,6 +14,8 @@ const US: f64 = 1e3;
 struct Builder<'a, F> {
     draw: Draw,
     disks: usize,
+    /// Controllers and links above whose times were fitted.
+    fitted: usize,
     find: &'a F,
 }
 
@@ -25,9 +27,19 @@ where
     let mut builder = Builder {
         draw: Draw::new(variation),
         disks: 0,
+        fitted: 0,
         find,
     };
     builder.device(device)
+}
+
+/// Whether a time for each request, of its controller or link, was chosen by results.
+fn has_fitted_time(device: &Device) -> bool {
+    let fitted = |key| device.origin(key) == Origin::Fitted;
+    let controller = device.controller.as_ref();
+    let link = device.link.as_ref();
+    controller.is_some_and(|parts| parts.request > 0.0 && fitted("controller"))
+        || link.is_some_and(|parts| parts.latency > 0.0 && fitted("link"))
 }
 
 /// Where bytes lie on a disk whose rates are multiplied by a factor.
@@ -69,11 +81,14 @@ pub(crate) fn seek(parts: &Disk, geometry: &Geometry, factor: f64) -> SeekCurve 
 impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
     fn device(&mut self, device: &'a Device) -> Box<dyn Model> {
         let mut figures = self.draw.of(&device.name);
+        let fitted = usize::from(has_fitted_time(device));
+        self.fitted += fitted;
         let mut model: Box<dyn Model> = match &device.kind {
             Kind::Disk(disk) => Box::new(self.disk(device, disk, &mut figures)),
             Kind::Ssd(parts) => Box::new(ssd(device, parts, &mut figures)),
             Kind::Array(array) => Box::new(self.array(array)),
         };
+        self.fitted -= fitted;
         if let Some(parts) = &device.controller {
             model = Box::new(controller(device, parts, &mut figures, model));
         }
@@ -94,7 +109,13 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         // One factor for all seeks and one for both rates, so that their order stays.
         let rates = figures.factor(device.origin("rate"));
         let seeks = figures.factor(device.origin("seek_ms"));
-        let command = figures.command_ms(parts.command, device.origin("command_ms"));
+        // A time for each request that was fitted to results contains the command times below it.
+        let drawn = figures.command_ms(parts.command, device.origin("command_ms"));
+        let command = if self.fitted > 0 {
+            parts.command
+        } else {
+            drawn
+        };
         let geometry = geometry(parts, rates, phase);
         let seek = seek(parts, &geometry, seeks);
         disk::Disk::new(disk::Parameters {
