@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod directory;
+pub(crate) mod free_loop;
 pub mod image_place;
 pub mod loop_image;
 pub(crate) mod readahead;

@@ -8,17 +8,19 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use rustix::mount::{UnmountFlags, unmount};
 use serde::Deserialize;
 
 use super::{Part, await_some};
+use crate::device::free_loop;
 use crate::host::{self, Host, Loop};
 use crate::mounted::MOUNT_FOLDER;
 use crate::syscall::block;
@@ -27,10 +29,12 @@ use crate::{Error, Result};
 
 /// How long a server may take to end, and a loop device to go.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a free loop device is requested again when another process took the one given.
-const RACES: usize = 64;
 /// Bytes of sectors.
 const SECTOR: u32 = 512;
+/// Bytes of a read that shows what the way to the server takes.
+const BLOCK: usize = 4096;
+/// Such reads.
+const READS: usize = 101;
 /// Bytes of the server's messages that are kept for an error.
 const MESSAGES: u64 = 4096;
 
@@ -78,8 +82,19 @@ struct Server {
 pub(super) enum Store {
     /// The server's memory.
     Memory,
-    /// A sparse file.
+    /// A sparse file, made and removed with the disk.
     Image(PathBuf),
+    /// A file that is there already and stays.
+    Kept(PathBuf),
+}
+
+impl Store {
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Store::Memory => None,
+            Store::Image(path) | Store::Kept(path) => Some(path),
+        }
+    }
 }
 
 /// Makes a disk of `size` bytes. `name` is its own among all runs of this machine. Parts that were made are in `parts` also
@@ -94,13 +109,10 @@ pub(super) fn serve(
 ) -> Result<Modelled> {
     let file = format!("{name}-model");
     let folder = journal.run().join(MOUNT_FOLDER).join(&file);
-    let mut will_make = |step: Step| -> Result<u64> {
+    if let Store::Image(path) = store {
+        let step = Step::Image { path: path.clone() };
         let number = journal.will_make(step.clone())?;
         parts.push(Part { number, step });
-        Ok(number)
-    };
-    if let Store::Image(path) = store {
-        will_make(Step::Image { path: path.clone() })?;
     }
     let point = journal.will_make(Step::MountPoint {
         path: folder.clone(),
@@ -112,64 +124,42 @@ pub(super) fn serve(
         let opened = OpenOptions::new().read(true).write(true).open(&served);
         let opened =
             opened.map_err(|error| Error::io(&served, "cannot open the served file", error))?;
-        bind(&opened, &file, &mut will_make)
+        let flags = block::LOOP_DIRECT_IO | block::LOOP_AUTOCLEAR;
+        free_loop::take(journal, &|node| step_of(node, &file), &|device| {
+            let name = file.as_bytes();
+            block::loop_configure(device.as_fd(), opened.as_fd(), SECTOR, flags, name)
+        })
     });
     // The loop device has the file open; from now on nothing leads to it by a path.
     let detached = unmount(&folder, UnmountFlags::DETACH);
     actions::remove_mount_point_of(journal.dir(), &folder)?;
     journal.note_undone(point);
-    let (name, device) = bound?;
+    let taken = bound?;
+    parts.push(Part {
+        number: taken.step,
+        step: step_of(&taken.node, &file),
+    });
     detached.map_err(|error| Error::io(&folder, "cannot detach the served file", error))?;
     let modelled = Modelled {
         host: Host::default(),
-        name,
+        name: taken.name,
         file,
-        device: Some(device),
+        device: Some(taken.device),
         server,
         in_memory: matches!(store, Store::Memory),
     };
     modelled.verify(size)?;
+    let way = modelled.way()?;
+    modelled.server.say(&format!("begin {way}"))?;
     Ok(modelled)
 }
 
-/// Binds a free loop device that detaches itself at its last close; its sysfs name, and what holds it.
-fn bind(
-    file: &File,
-    name: &str,
-    will_make: &mut dyn FnMut(Step) -> Result<u64>,
-) -> Result<(String, File)> {
-    let control_path = Path::new("/dev/loop-control");
-    let control = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(control_path)
-        .map_err(|error| Error::io(control_path, "cannot ask for a loop device", error))?;
-    for _ in 0..RACES {
-        let number = block::loop_free_number(control.as_fd())
-            .map_err(|error| Error::io(control_path, "no free loop device", error))?;
-        let device = format!("loop{number}");
-        let node = Path::new("/dev").join(&device);
-        will_make(Step::Served {
-            device: node.clone(),
-            file: name.to_owned(),
-        })?;
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&node)
-            .map_err(|error| Error::io(&node, "cannot open the loop device", error))?;
-        let flags = block::LOOP_DIRECT_IO | block::LOOP_AUTOCLEAR;
-        match block::loop_configure(opened.as_fd(), file.as_fd(), SECTOR, flags, name.as_bytes()) {
-            Ok(()) => return Ok((device, opened)),
-            Err(Errno::BUSY) => {}
-            Err(error) => return Err(Error::io(&node, "cannot bind the served file to it", error)),
-        }
+/// What the journal has of a loop device on a served file.
+fn step_of(node: &Path, file: &str) -> Step {
+    Step::Served {
+        device: node.into(),
+        file: file.to_owned(),
     }
-    Err(Error::io(
-        control_path,
-        "other processes took every loop device that was offered",
-        Errno::BUSY,
-    ))
 }
 
 impl Modelled {
@@ -198,9 +188,33 @@ impl Modelled {
         })
     }
 
+    /// What a read of 4 KiB takes while the server answers at once, ns: the median of some. It is the kernel's and the server's
+    /// own time, and is taken off what the model says.
+    fn way(&self) -> Result<u64> {
+        let node = Path::new("/dev").join(&self.name);
+        let failed =
+            |error: std::io::Error| Error::io(&node, "cannot read the modelled disk", error);
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::DIRECT.bits().cast_signed())
+            .open(&node);
+        let file = opened.map_err(failed)?;
+        let mut memory = vec![0; 2 * BLOCK];
+        let start = memory.as_ptr().align_offset(BLOCK).min(BLOCK);
+        let buffer = &mut memory[start..start + BLOCK];
+        let mut times = Vec::with_capacity(READS);
+        for _ in 0..READS {
+            let begun = Instant::now();
+            file.read_exact_at(buffer, 0).map_err(failed)?;
+            times.push(begun.elapsed().as_nanos() as u64);
+        }
+        times.sort_unstable();
+        Ok(times[READS / 2])
+    }
+
     /// What the server has done so far.
     pub(super) fn served(&self) -> Result<Served> {
-        self.server.counters()
+        self.server.say("")
     }
 
     /// Lets the loop device and the server go.
@@ -217,8 +231,7 @@ fn is_file(shown: &str, name: &str) -> bool {
 
 /// The loop device that serves this file, if it is there.
 fn find(host: &Host, device: &str, file: &str) -> Option<Loop> {
-    let is_it =
-        |lo: &Loop| lo.name == device && is_file(&lo.backing.display().to_string(), file);
+    let is_it = |lo: &Loop| lo.name == device && is_file(&lo.backing.display().to_string(), file);
     host.loops().into_iter().find(is_it)
 }
 
@@ -238,13 +251,7 @@ pub(super) fn gone(host: &Host, device: &str, file: &str) -> Result<()> {
 }
 
 impl Server {
-    fn start(
-        model: &Model,
-        size: u64,
-        folder: &Path,
-        file: &str,
-        store: &Store,
-    ) -> Result<Server> {
+    fn start(model: &Model, size: u64, folder: &Path, file: &str, store: &Store) -> Result<Server> {
         let failed = |error| Error::Cannot {
             thing: model.device.clone(),
             what: "cannot start its server".into(),
@@ -257,7 +264,7 @@ impl Server {
             .args(["device", "serve", &model.device, "--controlled", "--fuse"])
             .arg(folder)
             .args(["--file-name", file, "--size", &size.to_string()]);
-        if let Store::Image(path) = store {
+        if let Some(path) = store.file() {
             command.arg("--store").arg(path);
         }
         // A group of its own: a terminal's Ctrl-C is for the run, which ends the server itself.
@@ -277,7 +284,7 @@ impl Server {
 
     /// Waits until it serves.
     fn ready(&mut self) -> Result<()> {
-        let Err(error) = self.counters() else {
+        let Err(error) = self.say("") else {
             return Ok(());
         };
         // It has ended: what it said is the reason.
@@ -298,7 +305,7 @@ impl Server {
     }
 
     /// A line to it, a line from it.
-    fn counters(&self) -> Result<Served> {
+    fn say(&self, text: &str) -> Result<Served> {
         let failed = |why: String| Error::Cannot {
             thing: "the server of the modelled disk".into(),
             what: "does not answer".into(),
@@ -311,7 +318,7 @@ impl Server {
         };
         let mut line = String::new();
         input
-            .write_all(b"\n")
+            .write_all(format!("{text}\n").as_bytes())
             .and_then(|()| output.read_line(&mut line))
             .map_err(|error| failed(error.to_string()))?;
         serde_json::from_str(&line).map_err(|_| failed("it has ended".into()))

@@ -60,8 +60,48 @@ impl Stacked {
         journal: &Arc<Journal>,
         progress: &dyn Progress,
     ) -> Result<Stacked> {
+        let mut made = Stacked::unmade(asked, journal)?;
+        let mut members = Members::none();
+        let taken = bases.take(&asked.sizes, name, journal, &mut members, progress);
+        // From here on an early return drops `made`, which undoes as much as was done.
+        made.parts = members.parts;
+        made.bases = members.bases;
+        taken?;
+        made.warn();
+        made.members = members
+            .pieces
+            .iter()
+            .filter_map(|piece| made.host.number_of_node(&piece.node))
+            .collect();
+        made.name = made.top(name, &members.pieces, bases, progress)?;
+        made.look()?;
+        Ok(made)
+    }
+
+    /// Makes a modelled disk whose bytes are in an image that is there already and stays.
+    ///
+    /// # Errors
+    /// As [`Stacked::create`].
+    pub(crate) fn over(
+        asked: &Stacking,
+        disk: &model::Model,
+        image: &Path,
+        name: &str,
+        journal: &Arc<Journal>,
+    ) -> Result<Stacked> {
+        let size = fs::metadata(image)
+            .map_err(|error| Error::io(image, "cannot use it as an image", error))?
+            .len();
+        let mut made = Stacked::unmade(asked, journal)?;
+        made.asked.size = size;
+        made.name = made.model(disk, &model::Store::Kept(image.to_owned()), name)?;
+        made.look()?;
+        Ok(made)
+    }
+
+    fn unmade(asked: &Stacking, journal: &Arc<Journal>) -> Result<Stacked> {
         kernel::available(&asked.stack)?;
-        let mut made = Stacked {
+        Ok(Stacked {
             journal: Arc::clone(journal),
             host: Host::default(),
             asked: asked.clone(),
@@ -76,29 +116,17 @@ impl Stacked {
             failing: None,
             modelled: None,
             warnings: Vec::new(),
-        };
-        let mut members = Members::none();
-        let taken = bases.take(&asked.sizes, name, journal, &mut members, progress);
-        // From here on an early return drops `made`, which undoes as much as was done.
-        made.parts = members.parts;
-        made.bases = members.bases;
-        taken?;
-        made.warn();
-        made.members = members
-            .pieces
-            .iter()
-            .filter_map(|piece| made.host.number_of_node(&piece.node))
-            .collect();
-        made.name = match &asked.stack {
-            Stack::Model(disk) => made.model(disk, &bases.store(name, asked.size), name)?,
-            _ => made.top(name, &members.pieces, progress)?,
-        };
-        made.look()?;
-        Ok(made)
+        })
     }
 
     /// Makes the upper layer; returns its sysfs name.
-    fn top(&mut self, name: &str, pieces: &[dm::Piece], progress: &dyn Progress) -> Result<String> {
+    fn top(
+        &mut self,
+        name: &str,
+        pieces: &[dm::Piece],
+        bases: &Bases<'_>,
+        progress: &dyn Progress,
+    ) -> Result<String> {
         let nodes: Vec<PathBuf> = pieces.iter().map(|piece| piece.node.clone()).collect();
         let stack = self.asked.stack.clone();
         let first = || {
@@ -137,7 +165,9 @@ impl Stacked {
                 })?;
                 return null_blk::create(&self.host, &folder, null, self.asked.size);
             }
-            Stack::Model(_) => return Ok(String::new()),
+            Stack::Model(disk) => {
+                return self.model(disk, &bases.store(name, self.asked.size), name);
+            }
             Stack::Stripe { chunk } => dm::striped(pieces, *chunk),
             Stack::Delay { read_ms, write_ms } => dm::delay(first()?, *read_ms, *write_ms),
             Stack::Flakey {
@@ -326,7 +356,11 @@ impl Device for Stacked {
         }
         if let (Stack::Model(disk), Some(served)) = (&self.asked.stack, &self.modelled) {
             put("modelled", disk.device.clone());
-            let store = if served.in_memory { "memory" } else { "a sparse file" };
+            let store = if served.in_memory {
+                "memory"
+            } else {
+                "a sparse file"
+            };
             put("store", store.into());
         }
         if let Some(table) = self.mapped().and_then(dm::table) {
