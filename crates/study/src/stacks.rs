@@ -58,6 +58,12 @@ pub(crate) fn device(node: Option<&Node>, stacks: &Stacks) -> Result<DeviceSpec,
     serde_json::from_value(json).map_err(|error| Problem::new(&node.at, error.to_string()))
 }
 
+/// The stack of a level of `device` that [`known`] has let pass; none: the target itself.
+pub(crate) fn named(name: &str, stacks: &Stacks) -> Option<Stack> {
+    let declared = stacks.get(name).cloned();
+    declared.or_else(|| Stack::modelled(name).ok().flatten())
+}
+
 fn find(at: &Node, name: &str, stacks: &Stacks) -> Result<Option<Stack>, Problem> {
     if name == PLAIN {
         return Ok(None);
@@ -212,9 +218,12 @@ mod tests {
         let stacks = plan.cells.iter().filter_map(|c| c.device.stack.as_ref());
         let stacks: Vec<_> = stacks.collect();
         assert_eq!(stacks.len() * 2, plan.cells.len());
-        assert_eq!(stacks[0].to_string(), "modelled disk 7k500x2 in real time");
+        assert_eq!(stacks[0].to_string(), "modelled disk 7k500x2");
         let json = serde_json::to_string(stacks[0]).unwrap();
-        assert_eq!(&serde_json::from_str::<crate::Stack>(&json).unwrap(), stacks[0]);
+        assert_eq!(
+            &serde_json::from_str::<crate::Stack>(&json).unwrap(),
+            stacks[0]
+        );
         let wrong = with("journal", &["device=model:7k501"]).unwrap_err();
         assert!(wrong.contains("is not a modelled disk"), "{wrong}");
         assert!(wrong.contains("7k500"), "{wrong}");

@@ -185,7 +185,7 @@ pub struct NullBlk {
     pub zone_size: Option<Bytes>,
 }
 
-/// A modelled disk, served in real time.
+/// A modelled disk, served in real time, or in a guest's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -416,7 +416,7 @@ impl std::fmt::Display for Stack {
                 }
             ),
             Layers::LogWrites(_) => f.write_str("dm-log-writes"),
-            Layers::Model(model) => write!(f, "modelled disk {} in real time", model.device),
+            Layers::Model(model) => write!(f, "modelled disk {}", model.device),
             Layers::NullBlk(null) => {
                 f.write_str("null_blk in memory")?;
                 if null.latency_us > 0 {
