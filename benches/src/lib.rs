@@ -24,6 +24,7 @@ mod checker_pairs;
 mod checker_rows;
 mod compare_power;
 mod counter_experiments;
+mod device_live;
 mod device_speed;
 mod fill_vs_fs_mark;
 pub mod fio;
@@ -77,6 +78,7 @@ enum Bench {
     CheckVsXfsRepair(check_vs_xfs_repair::Arguments),
     ComparePower(compare_power::Arguments),
     CounterExperiments(counter_experiments::Arguments),
+    DeviceLive(device_live::Arguments),
     DeviceSpeed(device_speed::Arguments),
     FillVsFsMark(fill_vs_fs_mark::Arguments),
     ForgeScale(forge_scale::Arguments),
@@ -109,6 +111,7 @@ pub fn main() -> ExitCode {
         Bench::CheckVsXfsRepair(arguments) => check_vs_xfs_repair::main(arguments),
         Bench::ComparePower(arguments) => compare_power::main(&arguments),
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
+        Bench::DeviceLive(arguments) => device_live::main(&arguments),
         Bench::DeviceSpeed(arguments) => device_speed::main(&arguments),
         Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
         Bench::ForgeScale(arguments) => forge_scale::main(&arguments),

@@ -137,6 +137,8 @@ pub fn machine(run: &Run) -> Option<String> {
 pub enum Times {
     /// Of hardware; also of logs that do not say.
     Real,
+    /// Of modelled disks.
+    Modelled(String),
     /// Of an emulator.
     Emulated(String),
     /// Of a clock that counts instructions.
@@ -160,6 +162,7 @@ impl Times {
             .or_else(|| item(run, &["run.timing"]))
             .as_deref()
         {
+            Some("modelled") => Times::Modelled(run.modelled_disks()),
             Some("emulated") => Times::Emulated(by()),
             Some("virtual") => Times::Virtual(by()),
             _ => Times::Real,
@@ -171,6 +174,7 @@ impl std::fmt::Display for Times {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Times::Real => f.write_str("times of hardware"),
+            Times::Modelled(by) => write!(f, "times of modelled disks ({by})"),
             Times::Emulated(by) => write!(f, "emulated times ({by})"),
             Times::Virtual(by) => write!(f, "virtual times ({by})"),
         }

@@ -7,6 +7,7 @@ mod crash;
 mod findings;
 mod forged;
 mod reading;
+mod served;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use study::{Bytes, Cell, Measured, Plan, Trial, WorkloadSpec};
 use workload::{Outcome, Workload};
 
 use self::findings::{Findings, Stopped, trace_failure};
+use self::served::in_time;
 use crate::error::Error;
 use crate::executor::{Emit, Executor, Failure, KernelContext, Surroundings};
 use crate::interrupt::Interrupt;
@@ -266,11 +268,12 @@ impl<'a> LocalExecutor<'a> {
         let recorded = traced.filter(|_| measured.is_ok()).map(Traced::finish);
 
         self.watcher.activity(trial, UNMOUNTING);
-        let settled = prepared
+        let mut settled = prepared
             .evidence()
             .iter()
             .map(|e| convert::evidence(e, None))
             .collect::<Vec<_>>();
+        settled.extend(prepared.served().map(in_time));
         let mut warnings = prepared.warnings().to_vec();
         let finished = self.finish(trial, prepared, measured.is_ok(), ledger);
         let mut findings = measured?;

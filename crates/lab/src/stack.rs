@@ -1,6 +1,6 @@
 //! A study's devices of several layers, in the rig's words.
 
-use rig::device::stack::{Geometry, Hints, Md, NullBlk, Stack, Stacking};
+use rig::device::stack::{Geometry, Hints, Md, Model, NullBlk, Stack, Stacking};
 use study::{Bytes, DeviceSpec, Failing, Layers};
 
 /// What the rig makes for a cell's device; none for a plain one.
@@ -53,6 +53,9 @@ pub(crate) fn layers(layers: &Layers) -> Stack {
             },
         },
         Layers::LogWrites(_) => Stack::LogWrites,
+        Layers::Model(model) => Stack::Model(Model {
+            device: model.device.clone(),
+        }),
         Layers::NullBlk(null) => Stack::NullBlk(NullBlk {
             latency_ns: u64::from(null.latency_us) * 1000,
             mbps: null.mbps,

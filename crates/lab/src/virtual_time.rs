@@ -2,7 +2,8 @@
 //!
 //! QEMU can derive a guest's clock from the instructions that it has executed. What then takes the same time in
 //! every run is what happens within the guest: its processor, and a device that is a timer and a piece of its own
-//! memory. A disk of the host answers when it answers, so trials in virtual time run on `null_blk`. The numbers
+//! memory. A disk of the host answers when it answers, so trials in virtual time run on `null_blk`, or on a modelled disk that is
+//! served within the guest from its memory. The numbers
 //! say nothing of any hardware; that two of them differ shows that the kernel or the programs do.
 
 use study::{Layers, NullBlk, Plan, Stack};
@@ -24,12 +25,15 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Error> {
             same_names(&mut cell.filesystem.mkfs);
         }
         match &cell.device.stack {
-            Some(stack) if matches!(stack.layers, Layers::NullBlk(_)) => continue,
+            // Both are a timer of the guest's clock and its own memory.
+            Some(stack) if matches!(stack.layers, Layers::NullBlk(_) | Layers::Model(_)) => {
+                continue;
+            }
             None => {}
             Some(stack) => {
                 return Err(Error::Preflight(format!(
                     "{}: device {} is made of disks, which are not in virtual time; leave out \
-                     --virtual-time, or name a device of the kind null_blk",
+                     --virtual-time, or name a modelled disk (model:NAME) or a device of the kind null_blk",
                     cell.label(),
                     stack.name
                 )));

@@ -47,6 +47,9 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A device that cannot be measured.
+    #[error("{0}; name a disk or an image that can be read directly")]
+    Measured(String),
     /// A record of requests that cannot be kept or read back.
     #[error("the record of requests: {0}")]
     Record(String),
@@ -60,6 +63,7 @@ impl Error {
             | Error::File { .. }
             | Error::Replay { .. }
             | Error::NoRequests(_)
+            | Error::Measured(_)
             | Error::SeveralDevices { .. } => true,
             Error::Trace(error) => matches!(
                 error,

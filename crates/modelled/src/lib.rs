@@ -11,6 +11,7 @@
 pub mod bench;
 pub mod checker;
 mod error;
+pub mod fit;
 mod job;
 pub mod live;
 mod report;

@@ -5,6 +5,7 @@
 
 pub mod fuse;
 pub mod nbd;
+mod priority;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use device::{Completion, Model, Op, Request};
 
+pub use priority::{in_time, keep_in_memory};
 pub use store::Store;
 
 /// Answers that leave later than this after they are due are late.
@@ -28,6 +30,10 @@ struct State {
     model: Box<dyn Model>,
     next: u64,
     waiting: HashMap<u64, (u64, Answer)>,
+    /// Where the model is in time: at most `lead` ahead of the clock.
+    at: u64,
+    /// By how much answers leave before they are due, ns; none: at once, and the model is not asked.
+    lead: Option<u64>,
     buffer: Vec<Completion>,
     served: Served,
     is_over: bool,
@@ -72,12 +78,24 @@ impl Live {
                 model,
                 next: 0,
                 waiting: HashMap::new(),
+                at: 0,
+                lead: Some(0),
                 buffer: Vec::new(),
                 served: Served::default(),
                 is_over: false,
             }),
             changed: Condvar::new(),
         }
+    }
+
+    /// Answers at once from now on, until [`Live::begin`]: what a request takes then is the way to the server and back alone.
+    pub fn hold(&self) {
+        self.state().lead = None;
+    }
+
+    /// Answers when the model says, less `lead` ns: what the way to the server and back takes by itself.
+    pub fn begin(&self, lead: u64) {
+        self.state().lead = Some(lead);
     }
 
     /// Its size, bytes.
@@ -117,7 +135,8 @@ impl Live {
             }
             let next = state.model.next_event();
             let left = next.map_or(Duration::from_secs(3600), |at| {
-                Duration::from_nanos(at.saturating_sub(self.now()))
+                let lead = state.lead.unwrap_or(0);
+                Duration::from_nanos(at.saturating_sub(self.now() + lead))
             });
             let slept = self.changed.wait_timeout(state, left);
             state = slept.unwrap_or_else(PoisonError::into_inner).0;
@@ -185,7 +204,13 @@ impl Live {
         let mut state = self.state();
         // The clock is read under the lock: the model must not see time go back.
         let now = self.now();
+        if state.lead.is_none() {
+            drop(state);
+            answer();
+            return;
+        }
         let due = advance(&mut state, now);
+        let now = now.max(state.at);
         let tag = state.next;
         state.next += 1;
         state.waiting.insert(tag, (now, answer));
@@ -216,14 +241,17 @@ impl Live {
 /// Brings the model up to `now`, event by event, and returns what is to be called.
 fn advance(state: &mut State, now: u64) -> Vec<Answer> {
     let mut buffer = std::mem::take(&mut state.buffer);
-    while let Some(at) = state.model.next_event().filter(|at| *at <= now) {
+    let lead = state.lead.unwrap_or(0);
+    while let Some(at) = state.model.next_event().filter(|at| *at <= now + lead) {
+        state.at = state.at.max(at);
         state.model.advance(at, &mut buffer);
     }
-    state.model.advance(now, &mut buffer);
+    state.at = state.at.max(now);
+    state.model.advance(state.at, &mut buffer);
     let mut due = Vec::new();
     for done in buffer.drain(..) {
         if let Some((submitted, answer)) = state.waiting.remove(&done.tag) {
-            let lateness = now.saturating_sub(done.at);
+            let lateness = (now + lead).saturating_sub(done.at);
             let served = &mut state.served;
             served.requests += 1;
             served.modelled += done.at.saturating_sub(submitted);

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use record::Run;
 use serde_json::Value;
 
+use crate::published::{self, Published};
 use crate::variants::{self, Served};
 use device::{device, write_cache};
 pub use items::{Item, gib, items, plain};
@@ -83,8 +84,55 @@ pub fn virtual_time(run: &Run) -> bool {
     items.is_some_and(|items| items["run.timing"]["value"] == "virtual")
 }
 
+/// The modelled disks that this run's times are of: `7k500`; none: they are of hardware, or of an emulator.
+pub fn modelled(run: &Run) -> Option<String> {
+    let items = run.contexts.get("start")?.get("items")?;
+    let is = items.get("run.timing")?.get("value")?.as_str() == Some("modelled");
+    is.then(|| run.modelled_disks())
+}
+
+/// What the study repeats, where this run may be set beside it: on modelled disks only if they stand for that hardware.
+pub fn repeated(run: &Run) -> Option<&'static Published> {
+    let name = run.plan.repeats.as_deref()?;
+    let stands_for = |cell: &study::Cell| match cell.device.stack.as_ref().map(|s| &s.layers) {
+        Some(study::Layers::Model(model)) => model.studies.iter().any(|study| study == name),
+        _ => true,
+    };
+    let document = published::document(name)?;
+    run.plan.cells.iter().all(stands_for).then_some(document)
+}
+
+/// Times on modelled disks, before all other facts of the machine.
+fn modelled_times(run: &Run) -> Option<Fact> {
+    let disks = modelled(run)?;
+    let mut text = format!(
+        "MODELLED ({disks}): a model decided when the disk answered, in real time; processor, memory and kernel are this machine's. \
+         Not to be set beside times of hardware"
+    );
+    match (repeated(run), run.plan.repeats.as_deref()) {
+        (Some(published), _) if !published.document.host_decides.is_empty() => {
+            text.push_str(&format!(
+                ". Of the numbers of {} the host decides, and no model of its disks: {}",
+                published.document.short(),
+                published.document.host_decides
+            ));
+        }
+        (None, Some(repeats)) => text.push_str(&format!(
+            ". The numbers of {repeats} are left out: these disks do not stand for its hardware"
+        )),
+        _ => {}
+    }
+    Some(Fact {
+        name: "times",
+        answer: Answer::Known(text, Some("run.timing".to_owned())),
+    })
+}
+
 /// A guest's times, before all other facts of the machine.
 fn times(run: &Run, items: &[Item]) -> Option<Fact> {
+    if let Some(fact) = modelled_times(run) {
+        return Some(fact);
+    }
     let by = emulated(run)?;
     let what = if virtual_time(run) {
         "VIRTUAL"

@@ -78,6 +78,9 @@ pub struct Document {
     /// What is certain of the table's layout, and what is not.
     #[serde(default)]
     pub layout: String,
+    /// Which of its numbers the host decides, so that no model of the disks can.
+    #[serde(default)]
+    pub host_decides: String,
     /// Its footnotes by mark.
     #[serde(default)]
     pub footnotes: BTreeMap<String, String>,

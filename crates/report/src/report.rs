@@ -20,7 +20,7 @@ use crate::model::{Figure, Table};
 use crate::options::Options;
 use crate::pivot::Layouts;
 use crate::pressure::{self, Memory};
-use crate::published::{self, Published};
+use crate::published::Published;
 use crate::scan::{self, Scan};
 use crate::summary::{self, Summary};
 use crate::transcript::{self, Transcript};
@@ -95,7 +95,7 @@ impl<'a> Report<'a> {
             validity: Validity::of(run, &cells),
             cells,
             level: options.level,
-            published: run.plan.repeats.as_deref().and_then(published::document),
+            published: facts::repeated(run),
         };
         let mut notes = Vec::new();
         let (tables, crossed) = tables(&sources, options, &layouts, &mut notes)?;

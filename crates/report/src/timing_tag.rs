@@ -7,8 +7,11 @@ use record::Run;
 
 use crate::facts;
 
-/// `times emulated (User-mode Linux)`; none where times are of hardware.
+/// `times emulated (User-mode Linux)`, `times modelled (7k500)`; none where times are of hardware.
 pub(crate) fn of(run: &Run) -> Option<String> {
+    if let Some(disks) = facts::modelled(run) {
+        return Some(format!("times modelled ({disks})"));
+    }
     let what = if facts::virtual_time(run) {
         "virtual"
     } else {
@@ -74,6 +77,14 @@ mod tests {
         let why = mail.lines().position(|l| l.starts_with("Why")).unwrap();
         let lines: Vec<&str> = mail.lines().collect();
         assert_eq!(lines[why - 1], format!("[{MARK}]"), "{mail}");
+    }
+
+    #[test]
+    fn times_of_modelled_disks_are_called_so_in_every_heading() {
+        let text = report("modelled", Format::Md);
+        let mut headings = text.lines().filter(|l| l.starts_with("##"));
+        assert!(headings.all(|l| l.contains("times modelled (")), "{text}");
+        assert!(text.contains("MODELLED ("), "{text}");
     }
 
     #[test]

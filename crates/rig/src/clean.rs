@@ -27,7 +27,7 @@ use leftovers::Leftovers;
 /// One thing undone, or to be undone in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// `block trace`, `device limit`, `mount`, `mapped device`, `md array`, `null_blk device`, `loop device`, `image`, `mount point`,
+    /// `block trace`, `device limit`, `mount`, `mapped device`, `md array`, `null_blk device`, `modelled disk`, `loop device`, `image`, `mount point`,
     /// `working folder`, `readahead`, `control group`.
     pub what: &'static str,
     /// Its path or name.

@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod directory;
+pub(crate) mod free_loop;
 pub mod image_place;
 pub mod loop_image;
 pub(crate) mod readahead;
@@ -90,6 +91,11 @@ pub trait Device: Send + Sync {
     /// It will not go.
     fn close_log(&mut self) -> Result<Option<ClosedLog>> {
         Ok(None)
+    }
+
+    /// What the server of a modelled disk has done so far; none for any other device.
+    fn served(&self) -> Option<Result<stack::Served>> {
+        None
     }
 
     /// The switch of a device whose power can be cut (`dm-flakey`).

@@ -12,7 +12,7 @@ use workload::Evidence;
 
 use crate::cache::{self, ColdProof};
 use crate::device::readahead::{OfFilesystem, Readahead};
-use crate::device::stack::dm;
+use crate::device::stack::{Served, dm};
 use crate::device::{ClosedLog, Device, PowerSwitch};
 use crate::filesystem::{self, Filesystem};
 use crate::host::Host;
@@ -231,6 +231,14 @@ impl Prepared {
     /// See [`Prepared::finish`].
     pub fn close_log(&mut self) -> Result<Option<ClosedLog>> {
         self.without_top(|device| device.close_log())
+    }
+
+    /// What the server of a modelled disk has done so far; none for any other device.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn served(&self) -> Option<Result<Served>> {
+        self.device.served()
     }
 
     /// The switch by which the device's power is cut; none where it has none (all but `dm-flakey`).

@@ -304,7 +304,7 @@ impl Expander<'_> {
                 "readahead" => rigged.device.readahead = level.name.parse().ok(),
                 "limit" => rigged.device.limit = level.name.parse().ok(),
                 "memory" => rigged.memory = level.name.parse().ok(),
-                "device" => rigged.device.stack = self.stacks.get(&level.name).cloned(),
+                "device" => rigged.device.stack = crate::stacks::named(&level.name, self.stacks),
                 "hints" => rigged.device.hints = level.name.parse().unwrap_or(Hints::Auto),
                 "trace" => rigged.trace = level.name == "true",
                 "kernel" => rigged.kernel = Some(level.name.clone()),

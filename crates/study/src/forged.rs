@@ -79,9 +79,11 @@ fn forged(cell: &Cell) -> Option<String> {
             return no(why, "leave this workload out, or set volume = \"filled\"");
         }
     }
-    if let Some(stack) = &cell.device.stack {
+    if let Some(stack) = &cell.device.stack
+        && !cell.device.is_modelled()
+    {
         let why = format!("it is an image, and the device {} has layers", stack.name);
-        return no(why, "set device = \"plain\"");
+        return no(why, "set device = \"plain\", or model:NAME");
     }
     if let Some(kernel) = &cell.kernel {
         let why = format!("it is read on the host, and kernel {kernel} is a guest's");

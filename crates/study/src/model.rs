@@ -35,8 +35,8 @@ pub use measured::{Measured, MeasuredRates, VariantCosts};
 pub use needs::{NeedsSpec, Times};
 pub use plan::{Order, Plan};
 pub use stack::{
-    Delay, Failing, Flakey, Geometry, Layers, Level as RaidLevel, LogWrites, Md, Metadata, NullBlk,
-    PLAIN, Stack, StackFile, StackKind, Striped,
+    Delay, Failing, Flakey, Geometry, Layers, Level as RaidLevel, LogWrites, MODEL, Md, Metadata,
+    Model, NullBlk, PLAIN, Stack, StackFile, StackKind, Striped,
 };
 pub use table::{RowSpec, TableSpec};
 pub use volume::Volume;

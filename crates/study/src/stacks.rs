@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::error::Problem;
 use crate::factor::{Factor, plain};
-use crate::model::{DeviceSpec, Hints, PLAIN, Stack, StackFile};
+use crate::model::{DeviceSpec, Hints, MODEL, PLAIN, Stack, StackFile};
 use crate::node::{Node, Table};
 use crate::placed::Placed;
 use crate::skipped::Skipped;
@@ -58,14 +58,27 @@ pub(crate) fn device(node: Option<&Node>, stacks: &Stacks) -> Result<DeviceSpec,
     serde_json::from_value(json).map_err(|error| Problem::new(&node.at, error.to_string()))
 }
 
-fn find<'a>(at: &Node, name: &str, stacks: &'a Stacks) -> Result<Option<&'a Stack>, Problem> {
+/// The stack of a level of `device` that [`known`] has let pass; none: the target itself.
+pub(crate) fn named(name: &str, stacks: &Stacks) -> Option<Stack> {
+    let declared = stacks.get(name).cloned();
+    declared.or_else(|| Stack::modelled(name).ok().flatten())
+}
+
+fn find(at: &Node, name: &str, stacks: &Stacks) -> Result<Option<Stack>, Problem> {
     if name == PLAIN {
         return Ok(None);
     }
-    stacks.get(name).map(Some).ok_or_else(|| {
+    let modelled = Stack::modelled(name).map_err(|why| {
+        let message = format!("{} is not a modelled disk: {why}", at.show());
+        Problem::new(&at.at, message)
+    })?;
+    if modelled.is_some() {
+        return Ok(modelled);
+    }
+    stacks.get(name).cloned().map(Some).ok_or_else(|| {
         let known = || std::iter::once(PLAIN).chain(stacks.keys().map(String::as_str));
         let message = format!(
-            "{} is not a device ({}{})",
+            "{} is not a device ({}{}, or {MODEL}NAME of fslab device list)",
             at.show(),
             hint(name, known()),
             known().collect::<Vec<_>>().join(", ")
@@ -107,7 +120,11 @@ pub(crate) fn problems(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> 
     let mut problems = Vec::new();
     for placed in cells {
         let stack = placed.cell.device.stack.as_ref();
-        let refused = stack.and_then(|stack| stack.refuses(placed.cell.filesystem.kind));
+        let size = placed.cell.device.size;
+        let refused = stack.and_then(|stack| {
+            let refused = stack.refuses(placed.cell.filesystem.kind);
+            refused.or_else(|| stack.is_too_small(size))
+        });
         let message = refused.or_else(|| {
             (!has_a_say(placed)).then(|| {
                 "the device has no stripes to pass to mkfs (hints = \"auto\", or a \
@@ -193,6 +210,25 @@ mod tests {
             "{:?}",
             plan.notes
         );
+    }
+
+    #[test]
+    fn a_modelled_disk_is_a_device_that_no_study_declares() {
+        let plan = with("journal", &["device=['plain', 'model:7k500x2']"]).unwrap();
+        let stacks = plan.cells.iter().filter_map(|c| c.device.stack.as_ref());
+        let stacks: Vec<_> = stacks.collect();
+        assert_eq!(stacks.len() * 2, plan.cells.len());
+        assert_eq!(stacks[0].to_string(), "modelled disk 7k500x2");
+        let json = serde_json::to_string(stacks[0]).unwrap();
+        assert_eq!(
+            &serde_json::from_str::<crate::Stack>(&json).unwrap(),
+            stacks[0]
+        );
+        let wrong = with("journal", &["device=model:7k501"]).unwrap_err();
+        assert!(wrong.contains("is not a modelled disk"), "{wrong}");
+        assert!(wrong.contains("7k500"), "{wrong}");
+        let large = with("journal", &["device=model:t7k250", "device.size=1t"]).unwrap_err();
+        assert!(large.contains("model:t7k250 has "), "{large}");
     }
 
     #[test]

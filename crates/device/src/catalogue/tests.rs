@@ -143,6 +143,56 @@ fn drawn_figures_differ_by_seed_and_only_by_it() {
 }
 
 #[test]
+fn drives_of_one_model_have_the_same_drawn_figures() {
+    let catalogue = Catalogue::shipped().unwrap();
+    // Sequential rates depend on no phase: an array of one model streams as many times faster as it has members, also where the
+    // figures are drawn. Drawn for each drive alone it would be as slow as the worst of them.
+    for seed in 1..6 {
+        let rate = |name| {
+            crate::limits(|| catalogue.model(name, Variation::Drawn(seed)))
+                .unwrap()
+                .sequential[0]
+        };
+        let ratio = rate("7k500x8") / rate("7k500");
+        assert!((7.9..8.1).contains(&ratio), "{ratio}");
+    }
+}
+
+#[test]
+fn a_fitted_time_contains_the_command_times_below_it() {
+    let array = |source: &str| {
+        format!(
+            "{}\n[device.a]\nkind = \"array\"\nlevel = 0\nchunk = \"64k\"\nmembers = \"1 x d\"\n\
+             controller = {{ request_ms = 0.3, source = \"{source}\" }}\n",
+            // What is extracted is not drawn, so that only command times and phases are.
+            DISK.replace(
+                "surfaces = 8",
+                "surfaces = 8\nsource = { seek_ms = \"extracted\", rate = \"extracted\" }"
+            )
+        )
+    };
+    // A second read where the first one was: the look-ahead has it, and what it takes is command and controller.
+    let spread = |source: &str| {
+        let mut catalogue = Catalogue::default();
+        catalogue.add("a.toml", &array(source)).unwrap();
+        let took = |seed| {
+            let mut model = catalogue.model("a", Variation::Drawn(seed)).unwrap();
+            let first = run_alone(&mut *model, 0, Request::read(1, 0, 4096));
+            let later = first + 1_000_000_000;
+            run_alone(&mut *model, later, Request::read(2, 4096, 4096)) - later
+        };
+        let times: Vec<u64> = (1..20).map(took).collect();
+        times.iter().max().unwrap() - times.iter().min().unwrap()
+    };
+    assert!(
+        spread("fitted: something") < 1000,
+        "{}",
+        spread("fitted: something")
+    );
+    assert!(spread("extracted: something") > 200_000);
+}
+
+#[test]
 fn a_study_stands_for_its_hardware_where_that_is_one_device() {
     let catalogue = Catalogue::shipped().unwrap();
     for (study, device) in [

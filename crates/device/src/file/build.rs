@@ -1,6 +1,6 @@
 //! From a device's figures to its model.
 
-use super::source::{Draw, Variation};
+use super::source::{Draw, Figures, Origin, Variation};
 use super::spec::{Array, Controller, Device, Disk, Kind, Seek, Ssd};
 use crate::array::{self, Layout};
 use crate::disk::{self, Geometry, SeekCurve};
@@ -14,6 +14,8 @@ const US: f64 = 1e3;
 struct Builder<'a, F> {
     draw: Draw,
     disks: usize,
+    /// Controllers and links above whose times were fitted.
+    fitted: usize,
     find: &'a F,
 }
 
@@ -25,9 +27,19 @@ where
     let mut builder = Builder {
         draw: Draw::new(variation),
         disks: 0,
+        fitted: 0,
         find,
     };
     builder.device(device)
+}
+
+/// Whether a time for each request, of its controller or link, was chosen by results.
+fn has_fitted_time(device: &Device) -> bool {
+    let fitted = |key| device.origin(key) == Origin::Fitted;
+    let controller = device.controller.as_ref();
+    let link = device.link.as_ref();
+    controller.is_some_and(|parts| parts.request > 0.0 && fitted("controller"))
+        || link.is_some_and(|parts| parts.latency > 0.0 && fitted("link"))
 }
 
 /// Where bytes lie on a disk whose rates are multiplied by a factor.
@@ -68,16 +80,20 @@ pub(crate) fn seek(parts: &Disk, geometry: &Geometry, factor: f64) -> SeekCurve 
 
 impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
     fn device(&mut self, device: &'a Device) -> Box<dyn Model> {
+        let mut figures = self.draw.of(&device.name);
+        let fitted = usize::from(has_fitted_time(device));
+        self.fitted += fitted;
         let mut model: Box<dyn Model> = match &device.kind {
-            Kind::Disk(disk) => Box::new(self.disk(device, disk)),
-            Kind::Ssd(ssd) => Box::new(self.ssd(device, ssd)),
+            Kind::Disk(disk) => Box::new(self.disk(device, disk, &mut figures)),
+            Kind::Ssd(parts) => Box::new(ssd(device, parts, &mut figures)),
             Kind::Array(array) => Box::new(self.array(array)),
         };
+        self.fitted -= fitted;
         if let Some(parts) = &device.controller {
-            model = Box::new(self.controller(device, parts, model));
+            model = Box::new(controller(device, parts, &mut figures, model));
         }
         if let Some(parts) = &device.link {
-            let factor = self.draw.factor(device.origin("link"));
+            let factor = figures.factor(device.origin("link"));
             let parts = link::Parameters {
                 latency: (parts.latency * MS * factor) as Nanoseconds,
                 rate: parts.rate / factor,
@@ -87,15 +103,19 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         model
     }
 
-    fn disk(&mut self, device: &Device, parts: &Disk) -> disk::Disk {
+    fn disk(&mut self, device: &Device, parts: &Disk, figures: &mut Figures) -> disk::Disk {
         let phase = self.draw.phase(self.disks);
         self.disks += 1;
         // One factor for all seeks and one for both rates, so that their order stays.
-        let rates = self.draw.factor(device.origin("rate"));
-        let seeks = self.draw.factor(device.origin("seek_ms"));
-        let command = self
-            .draw
-            .command_ms(parts.command, device.origin("command_ms"));
+        let rates = figures.factor(device.origin("rate"));
+        let seeks = figures.factor(device.origin("seek_ms"));
+        // A time for each request that was fitted to results contains the command times below it.
+        let drawn = figures.command_ms(parts.command, device.origin("command_ms"));
+        let command = if self.fitted > 0 {
+            parts.command
+        } else {
+            drawn
+        };
         let geometry = geometry(parts, rates, phase);
         let seek = seek(parts, &geometry, seeks);
         disk::Disk::new(disk::Parameters {
@@ -109,29 +129,6 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
             window: parts.queue,
             store_and_forward: parts.store_and_forward,
             flush_is_barrier: parts.flush_is_barrier,
-        })
-    }
-
-    fn ssd(&mut self, device: &Device, parts: &Ssd) -> ssd::Ssd {
-        let flash = self.draw.factor(device.origin("flash"));
-        let firmware = self.draw.factor(device.origin("firmware_us"));
-        let ns = |us: f64, factor: f64| (us * US * factor) as Nanoseconds;
-        ssd::Ssd::new(ssd::Parameters {
-            capacity: parts.capacity,
-            channels: parts.channels as usize,
-            dies: (parts.dies * parts.planes) as usize,
-            page: parts.page,
-            read: ns(parts.read, flash),
-            read_step: ns(parts.read_step, flash),
-            program: ns(parts.program, flash),
-            channel: parts.channel / flash,
-            link: parts.link,
-            read_firmware: ns(parts.read_firmware, firmware),
-            write_firmware: ns(parts.write_firmware, firmware),
-            buffer: parts.buffer,
-            amplification: parts.amplification,
-            suspend: parts.suspend,
-            flush: parts.flush.map(|us| ns(us, 1.0)),
         })
     }
 
@@ -154,24 +151,47 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         };
         array::Array::new(layout, parts.strategy, members)
     }
+}
 
-    fn controller(
-        &mut self,
-        device: &Device,
-        parts: &Controller,
-        child: Box<dyn Model>,
-    ) -> controller::Controller {
-        let factor = self.draw.factor(device.origin("controller"));
-        let units = parts.cache.checked_div(parts.unit).unwrap_or(0);
-        let parts = controller::Parameters {
-            request: (parts.request * MS * factor) as Nanoseconds,
-            rate: parts.rate / factor,
-            unit: parts.unit,
-            units: units as usize,
-            read_ahead: parts.read_ahead,
-            write_cache: parts.write_cache,
-            high_water: parts.high_water,
-        };
-        controller::Controller::new(parts, child)
-    }
+fn ssd(device: &Device, parts: &Ssd, figures: &mut Figures) -> ssd::Ssd {
+    let flash = figures.factor(device.origin("flash"));
+    let firmware = figures.factor(device.origin("firmware_us"));
+    let ns = |us: f64, factor: f64| (us * US * factor) as Nanoseconds;
+    ssd::Ssd::new(ssd::Parameters {
+        capacity: parts.capacity,
+        channels: parts.channels as usize,
+        dies: (parts.dies * parts.planes) as usize,
+        page: parts.page,
+        read: ns(parts.read, flash),
+        read_step: ns(parts.read_step, flash),
+        program: ns(parts.program, flash),
+        channel: parts.channel / flash,
+        link: parts.link,
+        read_firmware: ns(parts.read_firmware, firmware),
+        write_firmware: ns(parts.write_firmware, firmware),
+        buffer: parts.buffer,
+        amplification: parts.amplification,
+        suspend: parts.suspend,
+        flush: parts.flush.map(|us| ns(us, 1.0)),
+    })
+}
+
+fn controller(
+    device: &Device,
+    parts: &Controller,
+    figures: &mut Figures,
+    child: Box<dyn Model>,
+) -> controller::Controller {
+    let factor = figures.factor(device.origin("controller"));
+    let units = parts.cache.checked_div(parts.unit).unwrap_or(0);
+    let parts = controller::Parameters {
+        request: (parts.request * MS * factor) as Nanoseconds,
+        rate: parts.rate / factor,
+        unit: parts.unit,
+        units: units as usize,
+        read_ahead: parts.read_ahead,
+        write_cache: parts.write_cache,
+        high_water: parts.high_water,
+    };
+    controller::Controller::new(parts, child)
 }

@@ -80,16 +80,49 @@ pub enum Variation {
 }
 
 /// Draws for one device tree.
-pub(crate) struct Draw(Option<Random>);
+///
+/// Members of an array are drives of one model: what is not known of the model is the same for all of them. Figures are therefore
+/// drawn once for each device of a file, however often it occurs in the tree. Only phases belong to a drive. Drawn for each
+/// drive alone, an array of many would be as slow as the worst of them, and its times would hardly vary.
+pub(crate) struct Draw {
+    seed: Option<u64>,
+    phases: Option<Random>,
+}
 
 impl Draw {
     pub(crate) fn new(variation: Variation) -> Draw {
-        Draw(match variation {
+        let seed = match variation {
             Variation::Nominal => None,
-            Variation::Drawn(seed) => Some(Random::new(seed)),
-        })
+            Variation::Drawn(seed) => Some(seed),
+        };
+        Draw {
+            seed,
+            phases: seed.map(Random::new),
+        }
     }
 
+    /// The draws of a device of this name: the same each time.
+    pub(crate) fn of(&self, name: &str) -> Figures {
+        // FNV-1a (Fowler, Noll and Vo): equal on every machine, as the seed is.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Figures(self.seed.map(|seed| Random::new(seed ^ hash)))
+    }
+
+    /// The phase of the n-th disk, in turns: spread evenly, or drawn.
+    pub(crate) fn phase(&mut self, nth: usize) -> f64 {
+        let golden = 0.618_033_988_749_895;
+        self.phases
+            .as_mut()
+            .map_or_else(|| (nth as f64 * golden).fract(), Random::unit)
+    }
+}
+
+/// Draws for the figures of one device.
+pub(crate) struct Figures(Option<Random>);
+
+impl Figures {
     /// A factor for a figure of this origin.
     pub(crate) fn factor(&mut self, origin: Origin) -> f64 {
         let width = origin.uncertainty();
@@ -104,13 +137,5 @@ impl Draw {
             Some(random) if origin == Origin::Assumed => random.within(0.1, 0.6),
             _ => nominal,
         }
-    }
-
-    /// The phase of the n-th disk, in turns: spread evenly, or drawn.
-    pub(crate) fn phase(&mut self, nth: usize) -> f64 {
-        let golden = 0.618_033_988_749_895;
-        self.0
-            .as_mut()
-            .map_or_else(|| (nth as f64 * golden).fract(), Random::unit)
     }
 }

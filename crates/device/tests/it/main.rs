@@ -1,4 +1,11 @@
-//! The models from outside: against real drives.
+//! The models from outside: against real drives, under random loads, and with planted errors.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod planted;
 mod real_drives;
 mod trees;

@@ -16,8 +16,8 @@ pub(crate) enum DeviceCommand {
     Show(DeviceShowArgs),
     /// Check a file of devices
     Check(DeviceCheckArgs),
-    /// Print what a device can do by its model, beside what follows from its figures
-    Bench(DeviceShowArgs),
+    /// Print what a device can do by its model, beside what follows from its figures; or fit a model to a real device
+    Bench(DeviceBenchArgs),
     /// Serve a device in real time: over NBD on a socket, or as a file under a loop device
     Serve(DeviceServeArgs),
 }
@@ -45,6 +45,20 @@ pub(crate) struct DeviceShowArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) devices: DevicesFile,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeviceBenchArgs {
+    /// A device of `fslab device list`; or the path (with a slash) of a disk or image, which is read for some seconds
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) devices: DevicesFile,
+    /// Write the fitted model to this device file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: DocumentFormat,
@@ -83,6 +97,14 @@ pub(crate) struct DeviceServeArgs {
     /// Mount a file `disk` in this folder (FUSE; root), for `losetup --direct-io=on`
     #[arg(long, value_name = "DIR")]
     pub(crate) fuse: Option<PathBuf>,
+    /// Name of that file
+    #[arg(long, value_name = "NAME", default_value = modelled::live::fuse::NAME, value_parser = file_name, requires = "fuse")]
+    pub(crate) file_name: String,
+    /// Answer each line of standard input with the counters so far, as a line of JSON; answer requests at once until
+    /// a line `begin NS`, and from then on NS nanoseconds before the model says; end with the input, once the file
+    /// is in use no more
+    #[arg(long, requires = "fuse")]
+    pub(crate) controlled: bool,
     /// Keep the bytes in this file, which is made where it is not there [default: in memory]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
@@ -181,6 +203,14 @@ pub(crate) fn factor(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "give a number from 0 to 10000, as in 3 or 0.5".to_owned())
 }
 
+/// The name of a file in a folder.
+fn file_name(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && text.len() <= 255 && !text.contains(['/', '\0']);
+    (is_name && text != "." && text != "..")
+        .then(|| text.to_owned())
+        .ok_or_else(|| "give a name of 1 to 255 bytes without a slash".to_owned())
+}
+
 /// Milliseconds as ns.
 fn milliseconds(text: &str) -> Result<u64, String> {
     let number = text.parse::<f64>().ok();
@@ -198,6 +228,8 @@ mod tests {
     fn factors_and_times_have_bounds() {
         assert_eq!(factor("3"), Ok(3.0));
         assert_eq!(milliseconds("0.5"), Ok(500_000));
+        assert_eq!(file_name("disk"), Ok("disk".into()));
+        assert!(file_name("a/b").is_err() && file_name("..").is_err() && file_name("").is_err());
         for bad in ["-1", "nan", "inf", "x", ""] {
             assert!(factor(bad).is_err() && milliseconds(bad).is_err(), "{bad}");
         }

@@ -3,12 +3,13 @@
 pub(crate) mod serve;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use modelled::{Estimator, bench, catalogue, check_file};
 use serde_json::json;
 
 use crate::cli::DocumentFormat;
-use crate::cli::device::{DeviceCheckArgs, DeviceListArgs, DeviceShowArgs};
+use crate::cli::device::{DeviceBenchArgs, DeviceCheckArgs, DeviceListArgs, DeviceShowArgs};
 use crate::{exit, out};
 
 pub(crate) fn list(args: &DeviceListArgs) -> anyhow::Result<u8> {
@@ -122,7 +123,20 @@ fn studies(args: &DeviceCheckArgs) -> anyhow::Result<u8> {
     })
 }
 
-pub(crate) fn bench(args: &DeviceShowArgs) -> anyhow::Result<u8> {
+/// What is measured is called so in a device file; a name of its own would need an option.
+const FITTED: &str = "fitted";
+
+pub(crate) fn bench(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
+    if args.name.contains('/') {
+        return fit(args);
+    }
+    if args.write.is_some() {
+        let why = format!(
+            "--write: {} is a model already; name the path of a real device, as in /dev/sdb",
+            words::printable(&args.name)
+        );
+        return Err(lab::Error::Preflight(why).into());
+    }
     let catalogue = catalogue(args.devices.devices_file.as_deref())?;
     let checks = bench::checks(&catalogue, &args.name)?;
     out::print(&match args.format {
@@ -130,6 +144,21 @@ pub(crate) fn bench(args: &DeviceShowArgs) -> anyhow::Result<u8> {
         DocumentFormat::Json => serde_json::to_string_pretty(&json!({
             "device": args.name, "timing": "modelled", "checks": checks,
         }))?,
+    })?;
+    Ok(exit::OK)
+}
+
+fn fit(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
+    let fit = modelled::fit::fit(Path::new(&args.name), FITTED)?;
+    if let Some(path) = &args.write {
+        std::fs::write(path, &fit.file).map_err(|error| {
+            let why = format!("{}: {error}; choose another --write", out::path(path));
+            lab::Error::Preflight(why)
+        })?;
+    }
+    out::print(&match args.format {
+        DocumentFormat::Text => fit.text(),
+        DocumentFormat::Json => serde_json::to_string_pretty(&fit)?,
     })?;
     Ok(exit::OK)
 }

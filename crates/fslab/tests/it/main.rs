@@ -44,6 +44,7 @@ mod kernels;
 mod layout;
 mod limits;
 mod machines;
+mod modelled_disk;
 mod other_filesystems;
 mod own_studies;
 mod packaged;

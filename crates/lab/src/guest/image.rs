@@ -238,7 +238,10 @@ fn of_stack(stack: &study::Stack) -> Vec<&'static str> {
         programs.push("mdadm");
     }
     // Members may be slices of one disk.
-    if !matches!(stack.layers, study::Layers::NullBlk(_)) {
+    if !matches!(
+        stack.layers,
+        study::Layers::NullBlk(_) | study::Layers::Model(_)
+    ) {
         programs.push("dmsetup");
     }
     programs

@@ -68,7 +68,7 @@ impl Session<'_> {
         ]);
         if !matches!(self.target, Target::Guest(_)) {
             items.insert("run.executor".into(), "host".into());
-            items.insert("run.timing".into(), "real".into());
+            items.insert("run.timing".into(), timing(plan).into());
             items.insert("run.accelerator".into(), "none".into());
             let running = rustix::system::uname();
             let release = running.release().to_string_lossy().into_owned();
@@ -84,6 +84,12 @@ impl Session<'_> {
         }
         items
     }
+}
+
+/// What the times of a run on this host are worth: `real`, or `modelled` where a cell's disk is a model.
+fn timing(plan: &Plan) -> &'static str {
+    let modelled = plan.cells.iter().any(|cell| cell.device.is_modelled());
+    if modelled { "modelled" } else { "real" }
 }
 
 /// What must not change between the parts of one run.
@@ -123,6 +129,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn times_on_a_modelled_disk_are_not_called_real() {
+        let study = study::Study::load("journal").unwrap();
+        let of = |device: &str| {
+            let overrides = study::Overrides {
+                set: vec![format!("device={device}")],
+                ..study::Overrides::default()
+            };
+            timing(&study::plan(&study, &overrides).unwrap())
+        };
+        assert_eq!(of("plain"), "real");
+        assert_eq!(of("model:7k500"), "modelled");
+        assert_eq!(of("['plain', 'model:7k500']"), "modelled");
+    }
 
     #[test]
     fn a_run_goes_on_in_the_kernel_that_it_began_in() {

@@ -1,4 +1,4 @@
-//! One file, `disk`, served by the kernel's FUSE protocol: under a loop device it is a block device that needs no driver.
+//! One file, served by the kernel's FUSE protocol: under a loop device it is a block device that needs no driver.
 //!
 //! The protocol is that of `include/uapi/linux/fuse.h` (7.31). What a block device does not need is answered with ENOSYS, and the
 //! kernel does not ask again.
@@ -6,14 +6,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Live;
 
-/// Name of the file.
+/// Name of the file where none is given.
 pub const NAME: &str = "disk";
 
 const ROOT: u64 = 1;
@@ -51,24 +51,30 @@ const RELEASEDIR: u32 = 29;
 const INTERRUPT: u32 = 36;
 const DESTROY: u32 = 38;
 const BATCH_FORGET: u32 = 42;
+const FALLOCATE: u32 = 43;
+
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE`: what a loop device makes of a discard.
+const PUNCH_HOLE: u32 = 3;
 
 const ENOENT: i32 = 2;
 const EIO: i32 = 5;
 const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
+const EOPNOTSUPP: i32 = 95;
 
 /// A mounted file.
 pub struct Mounted {
     connection: Arc<File>,
-    folder: std::path::PathBuf,
+    folder: PathBuf,
+    name: String,
 }
 
 impl Mounted {
-    /// Mounts at a folder. Needs root.
+    /// Mounts a file of this name at a folder. Needs root.
     ///
     /// # Errors
     /// There is no /dev/fuse, or it may not be mounted there.
-    pub fn new(folder: &Path) -> io::Result<Mounted> {
+    pub fn new(folder: &Path, name: &str) -> io::Result<Mounted> {
         let connection = OpenOptions::new()
             .read(true)
             .write(true)
@@ -83,6 +89,7 @@ impl Mounted {
         Ok(Mounted {
             connection: Arc::new(connection),
             folder: folder.to_owned(),
+            name: name.to_owned(),
         })
     }
 
@@ -99,6 +106,7 @@ impl Mounted {
                     let request = Request {
                         bytes: &buffer[..len],
                         out: &self.connection,
+                        name: &self.name,
                     };
                     request.serve(live)?;
                 }
@@ -122,6 +130,7 @@ impl Mounted {
 struct Request<'a> {
     bytes: &'a [u8],
     out: &'a Arc<File>,
+    name: &'a str,
 }
 
 /// Answers; the kernel may have given the request up.
@@ -171,6 +180,7 @@ impl Request<'_> {
             READ => self.read(live),
             WRITE => self.write(live),
             FSYNC => self.flush(live),
+            FALLOCATE => self.discard(live),
             // Closing makes nothing durable.
             FLUSH | RELEASE | RELEASEDIR | DESTROY => self.ok(&[]),
             STATFS => self.ok(&[0; 80]),
@@ -204,7 +214,7 @@ impl Request<'_> {
     fn lookup(&self, live: &Live, node: u64) {
         let name = self.bytes.get(HEAD..).unwrap_or_default();
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-        if node != ROOT || name != NAME.as_bytes() {
+        if node != ROOT || name != self.name.as_bytes() {
             self.fail(ENOENT);
             return;
         }
@@ -232,10 +242,10 @@ impl Request<'_> {
         if self.u64_at(HEAD + 8) == 0 {
             out.extend(FILE.to_ne_bytes());
             out.extend(1_u64.to_ne_bytes());
-            out.extend((NAME.len() as u32).to_ne_bytes());
+            out.extend((self.name.len() as u32).to_ne_bytes());
             // DT_REG.
             out.extend(8_u32.to_ne_bytes());
-            out.extend(NAME.as_bytes());
+            out.extend(self.name.as_bytes());
             out.resize(out.len().next_multiple_of(8), 0);
         }
         self.ok(&out);
@@ -276,6 +286,19 @@ impl Request<'_> {
         written.resize(8, 0);
         let done = move || answer(&out, unique, 0, &written);
         if let Err(error) = live.write(offset, data, false, done) {
+            self.fail_with(&error);
+        }
+    }
+
+    /// A hole is a discard; nothing else is allocated or moved.
+    fn discard(&self, live: &Live) {
+        let (offset, len) = (self.u64_at(HEAD + 8), self.u64_at(HEAD + 16));
+        if self.u32_at(HEAD + 24) != PUNCH_HOLE {
+            self.fail(EOPNOTSUPP);
+            return;
+        }
+        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
+        if let Err(error) = live.discard(offset, len, move || answer(&out, unique, 0, &[])) {
             self.fail_with(&error);
         }
     }

@@ -6,6 +6,9 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
 /// Bytes of a page in memory.
 const PAGE: u64 = 64 << 10;
 
@@ -87,8 +90,14 @@ impl Store {
     pub(super) fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         self.within(offset, len)?;
         match &self.place {
-            // A hole would do; a device may also keep what was given up.
-            Place::File(_) => Ok(()),
+            Place::File(file) => {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                // A device may also keep what was given up, as on a filesystem without holes.
+                match fallocate(file, hole, offset, len) {
+                    Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+                    Err(error) => Err(error.into()),
+                }
+            }
             Place::Memory(pages) => {
                 let mut pages = lock(pages);
                 let whole = offset.div_ceil(PAGE)..(offset + len) / PAGE;

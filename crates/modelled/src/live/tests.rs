@@ -93,6 +93,31 @@ fn lateness_decides_whether_times_stand_for_the_device() {
     assert!(!late.is_sound());
 }
 
+#[test]
+fn answers_leave_earlier_by_what_the_way_takes() {
+    let live = live();
+    let (sent, received) = channel();
+    let read = || {
+        let sent = sent.clone();
+        let begun = std::time::Instant::now();
+        live.read(0, 4096, move |_| sent.send(()).unwrap()).unwrap();
+        received.recv().unwrap();
+        begun.elapsed()
+    };
+    // Nothing runs the model's clock, so an answer that came was not waited for.
+    live.hold();
+    read();
+    assert_eq!(live.served().requests, 0);
+    // More than a read takes: due as soon as it is there.
+    live.begin(1_000_000_000);
+    while_running(&live, || {
+        read();
+    });
+    let served = live.served();
+    assert_eq!(served.requests, 1);
+    assert!(served.modelled > 20_000);
+}
+
 /// A client of the protocol, as its description has it.
 struct Client(UnixStream);
 

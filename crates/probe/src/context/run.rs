@@ -21,7 +21,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(50, "run.choice", How::Manual, "", "why trials run there: what was passed over, and what it lacks"),
     Entry::new(50, "run.kernel", How::Manual, "", "release of the kernel that trials run in, and its name in the cache"),
     Entry::new(50, "run.accelerator", How::Manual, "", "what runs a guest's instructions: kvm, tcg or none"),
-    Entry::new(50, "run.timing", How::Manual, "", "real, emulated or virtual: times that are not about hardware"),
+    Entry::new(50, "run.timing", How::Manual, "", "real; modelled, emulated or virtual: times that are not about hardware"),
     Entry::new(50, "run.host_kernel", How::Manual, "", "release of the kernel below a guest"),
     Entry::new(50, "run.binary_sha256", How::Computed, "/proc/self/exe", "hash of the running binary"),
     Entry::new(51, "run.command_line", How::Computed, "/proc/self/cmdline", "the command as typed"),

@@ -9,6 +9,11 @@ use super::Run;
 pub enum Timing {
     /// Of the hardware they were taken on.
     Real,
+    /// Of modelled disks, served in real time: good for what a host does on them.
+    Modelled {
+        /// Names of the devices.
+        devices: String,
+    },
     /// Of a guest kernel, by what runs it: good for counts, layouts and verdicts alone.
     Emulated {
         /// `uml`, `qemu`.
@@ -38,6 +43,7 @@ impl fmt::Display for Timing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Timing::Real => f.write_str("of hardware"),
+            Timing::Modelled { devices } => write!(f, "of modelled disks ({devices})"),
             Timing::Emulated {
                 executor,
                 accelerator,
@@ -62,9 +68,23 @@ impl Run {
                 executor: self.context_item("run.executor").unwrap_or_default(),
                 accelerator: self.context_item("run.accelerator").unwrap_or_default(),
             },
+            Some("modelled") => Timing::Modelled {
+                devices: self.modelled_disks(),
+            },
             // Runs from before there were guests lack the item; they were of the host.
             _ => Timing::Real,
         }
+    }
+
+    /// The modelled disks of the cells, as `7k500, nvme-2018`; empty where there are none.
+    pub fn modelled_disks(&self) -> String {
+        let cells = self.plan.cells.iter();
+        let names = cells.filter_map(|cell| match &cell.device.stack.as_ref()?.layers {
+            study::Layers::Model(model) => Some(model.device.as_str()),
+            _ => None,
+        });
+        let names: std::collections::BTreeSet<&str> = names.collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -110,5 +130,7 @@ mod tests {
              cannot be compared; counts, layouts and verdicts can"
         );
         assert_eq!(uml.timing().to_string(), "emulated (uml)");
+        let modelled = saying(&[("run.timing", "modelled"), ("run.executor", "host")]);
+        modelled.timing().beside(&host.timing()).unwrap_err();
     }
 }

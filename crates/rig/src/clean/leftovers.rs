@@ -307,6 +307,7 @@ fn stacked(task: &Task) -> Option<(&'static str, PathBuf)> {
         Task::Mapped(name) => Some(("mapped device", name.as_str().into())),
         Task::Array { device, .. } => Some(("md array", device.node())),
         Task::NullBlk(name) => Some(("null_blk device", name.as_str().into())),
+        Task::Served { device, .. } => Some(("modelled disk", device.node())),
         _ => None,
     }
 }

@@ -43,6 +43,9 @@ pub(super) fn is_own(host: &Host, loops: &[Loop], known: &[(u64, Task)], name: &
             device.as_str() == name && stack::md::is_ours(host, &device.node(), uuid.as_str())
         }
         Task::NullBlk(null) => null.as_str() == name,
+        Task::Served { device, file } => {
+            device.as_str() == name && stack::model::is_own(host, name, file.as_str())
+        }
         Task::Formatted { serial } => has_serial(host, name, serial),
         _ => false,
     })
@@ -97,9 +100,10 @@ fn disk_of(
     serial: Option<&str>,
 ) -> Result<Option<String>, String> {
     let made_it = known.iter().any(|(_, task)| match task {
-        Task::Loop { device, .. } | Task::Array { device, .. } | Task::NullBlk(device) => {
-            device.node() == node
-        }
+        Task::Loop { device, .. }
+        | Task::Array { device, .. }
+        | Task::Served { device, .. }
+        | Task::NullBlk(device) => device.node() == node,
         Task::Mapped(_) => node.starts_with("/dev/mapper") || is_dm(node),
         _ => false,
     });

@@ -19,14 +19,11 @@ use probe::superblock::Fields;
 use rustix::io::Errno;
 use workload::direct;
 
-use super::{Device, queue_facts};
+use super::{Device, free_loop, queue_facts};
 use crate::host::{self, Host};
 use crate::syscall::block;
 use crate::undo::{Journal, Step, actions};
 use crate::{Error, Result};
-
-/// How often a free loop device is requested again when another process took the one given.
-const RACES: usize = 64;
 
 /// A bound loop device on its own image.
 #[derive(Debug)]
@@ -155,48 +152,24 @@ impl LoopImage {
     }
 
     fn bind_once(&mut self, file: &File, sector: u32, flags: u32) -> Result<()> {
-        let control_path = Path::new("/dev/loop-control");
-        let control = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(control_path)
-            .map_err(|error| Error::io(control_path, "cannot ask for a loop device", error))?;
-        for _ in 0..RACES {
-            let number = block::loop_free_number(control.as_fd())
-                .map_err(|error| Error::io(control_path, "no free loop device", error))?;
-            self.name = format!("loop{number}");
-            self.node = Path::new("/dev").join(&self.name);
-            let step = self.journal.will_make(Step::Loop {
-                device: self.node.clone(),
-                image: self.image.clone(),
-            })?;
-            let device = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(&self.node)
-                .map_err(|error| Error::io(&self.node, "cannot open the loop device", error))?;
-            let name = self.image.as_os_str().as_bytes();
-            match block::loop_configure(device.as_fd(), file.as_fd(), sector, flags, name) {
-                Ok(()) => {
-                    self.loop_step = Some(step);
-                    let file = block::loop_file(device.as_fd());
-                    self.bound = Some(file.map_err(|error| {
-                        Error::io(&self.node, "cannot see what it is bound to", error)
-                    })?);
-                    return Ok(());
-                }
-                Err(Errno::BUSY) => self.journal.undone(step)?,
-                Err(error) => {
-                    self.journal.undone(step)?;
-                    return Err(Error::io(&self.node, "cannot bind the image to it", error));
-                }
-            }
-        }
-        Err(Error::io(
-            control_path,
-            "other processes took every loop device that was offered",
-            Errno::BUSY,
-        ))
+        let name = self.image.as_os_str().as_bytes();
+        let step = |node: &Path| Step::Loop {
+            device: node.into(),
+            image: self.image.clone(),
+        };
+        let bind = |device: &File| {
+            block::loop_configure(device.as_fd(), file.as_fd(), sector, flags, name)
+        };
+        let taken = free_loop::take(&self.journal, &step, &bind)?;
+        self.name = taken.name;
+        self.node = taken.node;
+        self.loop_step = Some(taken.step);
+        let bound = block::loop_file(taken.device.as_fd());
+        self.bound = Some(
+            bound
+                .map_err(|error| Error::io(&self.node, "cannot see what it is bound to", error))?,
+        );
+        Ok(())
     }
 
     fn attribute(&self, name: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Devices of several layers: arrays of md, targets of device-mapper, logical volumes, `null_blk`.
+//! Devices of several layers: arrays of md, targets of device-mapper, logical volumes, `null_blk`, modelled disks.
 //!
 //! A stack is built on members: loop images, whole disks, or slices of one disk cut by dm-linear (one
 //! real disk can so play eleven; and User-mode Linux cannot drive eight disks at once). Everything made is
@@ -16,6 +16,7 @@ mod kernel;
 pub(crate) mod lvm;
 pub mod md;
 mod members;
+pub mod model;
 pub mod null_blk;
 mod stacked;
 
@@ -32,6 +33,7 @@ pub use kernel::available;
 pub use md::Md;
 pub(crate) use members::Bases;
 pub use members::shares;
+pub use model::{Model, Served};
 pub use null_blk::NullBlk;
 pub use stacked::Stacked;
 
@@ -70,6 +72,8 @@ pub enum Stack {
     LogWrites,
     /// `null_blk`.
     NullBlk(NullBlk),
+    /// A modelled disk in real time.
+    Model(Model),
 }
 
 /// A stack as a trial asks for it.
@@ -79,7 +83,7 @@ pub struct Stacking {
     pub stack: Stack,
     /// Bytes of each member; of a disk that is cut, their shares of it.
     pub sizes: Vec<u64>,
-    /// Bytes of the device; for `null_blk` alone, others follow from their members.
+    /// Bytes of the device; for `null_blk` and modelled disks alone, others follow from their members.
     pub size: u64,
     /// What a reader calls it: `md raid0 of 11 disks, chunk 64k`.
     pub words: String,
@@ -99,7 +103,7 @@ impl Stack {
             | Stack::Delay { .. }
             | Stack::Flakey { .. }
             | Stack::LogWrites => &[("dmsetup", "dmsetup")],
-            Stack::NullBlk(_) => &[],
+            Stack::NullBlk(_) | Stack::Model(_) => &[],
         }
     }
 }
@@ -172,6 +176,10 @@ pub(crate) fn undo(host: &Host, step: &Step) -> Result<()> {
         Step::Mapped { name } => dm::remove(host, name),
         Step::Array { device, uuid } => md::stop(host, device, uuid),
         Step::NullBlk { name } => null_blk::remove(host, name),
+        Step::Served { device, file } => {
+            let name = device.file_name().unwrap_or_default();
+            model::gone(host, &name.to_string_lossy(), file)
+        }
         _ => Ok(()),
     }
 }
@@ -182,6 +190,7 @@ pub(crate) fn undo_task(host: &Host, task: &Task) -> Result<()> {
         Task::Mapped(name) => dm::remove(host, name.as_str()),
         Task::Array { device, uuid } => md::stop(host, &device.node(), uuid.as_str()),
         Task::NullBlk(name) => null_blk::remove_unused(host, name.as_str()),
+        Task::Served { device, file } => model::gone(host, device.as_str(), file.as_str()),
         _ => Ok(()),
     }
 }
@@ -192,6 +201,7 @@ pub(crate) fn is_left(host: &Host, task: &Task) -> bool {
         Task::Mapped(name) => dm::find(host, name.as_str()).is_some(),
         Task::Array { device, uuid } => md::is_ours(host, &device.node(), uuid.as_str()),
         Task::NullBlk(name) => null_blk::is_left(host, name.as_str()),
+        Task::Served { device, file } => model::is_own(host, device.as_str(), file.as_str()),
         _ => false,
     }
 }
@@ -242,6 +252,10 @@ mod tests {
             },
             Step::NullBlk {
                 name: "nullb2".into(),
+            },
+            Step::Served {
+                device: "/dev/loop3".into(),
+                file: "fslab-7-0-model".into(),
             },
             Step::Mount {
                 device: "/dev/md0".into(),

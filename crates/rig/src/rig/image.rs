@@ -7,10 +7,11 @@ use probe::superblock::Source;
 use progress::Progress;
 
 use super::{Request, Rig, Target, stop};
-use crate::device::Device as _;
+use crate::device::Device;
 use crate::device::image_place::ImagePlace;
 use crate::device::loop_image::LoopImage;
 use crate::device::readahead::Readahead;
+use crate::device::stack::{Stack, Stacked};
 use crate::prepared::{Facts, Prepared, State, Timings};
 use crate::resource_limits::LimitRequest;
 use crate::{Error, Result, filesystem};
@@ -50,7 +51,7 @@ impl Rig {
         let filesystem = filesystem::of_kind(&request.kind)?;
         let asked = LimitRequest::check(request.limit, request.memory)?;
         let begun = Instant::now();
-        let device = LoopImage::over(image, &self.journal)?;
+        let device = self.over(request, image)?;
         let node = device.node().map(Path::to_path_buf).unwrap_or_default();
         let readahead = match request.readahead_sectors {
             Some(sectors) => Some(Readahead::change(
@@ -88,12 +89,25 @@ impl Rig {
                 ..Facts::default()
             },
             warnings: device.warnings().to_vec(),
-            device: Box::new(device),
+            device,
             evidence: Vec::new(),
             formatted: None,
         };
         asked.hold(&mut prepared.bounds, &self.journal, &node, true)?;
         prepared.note_bounds();
         Ok(prepared)
+    }
+
+    /// A loop device on the image, or a modelled disk with its bytes.
+    fn over(&mut self, request: &Request, image: &Path) -> Result<Box<dyn Device>> {
+        if let Some(stacking) = &request.stack
+            && let Stack::Model(disk) = &stacking.stack
+        {
+            self.number += 1;
+            let name = format!("fslab-{}-{}", std::process::id(), self.number);
+            let made = Stacked::over(stacking, disk, image, &name, &self.journal)?;
+            return Ok(Box::new(made));
+        }
+        Ok(Box::new(LoopImage::over(image, &self.journal)?))
     }
 }

@@ -19,6 +19,8 @@ const BLKDISCARD: Opcode = 0x1277;
 const BLKZEROOUT: Opcode = 0x127F;
 const BLKGETSIZE64: Opcode = rustix::ioctl::opcode::read::<usize>(0x12, 114);
 
+/// `LO_FLAGS_AUTOCLEAR`: detached at the last close.
+pub(crate) const LOOP_AUTOCLEAR: u32 = 4;
 /// `LO_FLAGS_DIRECT_IO`.
 pub(crate) const LOOP_DIRECT_IO: u32 = 16;
 

@@ -58,6 +58,13 @@ pub enum Step {
         /// Its folder in configfs.
         name: String,
     },
+    /// A loop device on a file that a process of the run serves. It detaches itself at its last close.
+    Served {
+        /// `/dev/loop3`.
+        device: PathBuf,
+        /// Name of the file, which is ours alone and identifies it later, not the number.
+        file: String,
+    },
     /// A mount point below the run's folder.
     MountPoint {
         /// Its path.
@@ -126,6 +133,7 @@ impl Step {
             | Step::Mapped { .. }
             | Step::Array { .. }
             | Step::NullBlk { .. }
+            | Step::Served { .. }
             | Step::Group { .. } => Some(self.clone()),
             Step::Image { path } => to(path).map(|path| Step::Image { path }),
             Step::MountPoint { path } => to(path).map(|path| Step::MountPoint { path }),

@@ -34,6 +34,13 @@ pub(crate) enum Task {
     },
     /// Remove a `null_blk` device.
     NullBlk(Numbered),
+    /// Wait until a loop device that detaches itself has gone.
+    Served {
+        /// The device, when it was bound.
+        device: Numbered,
+        /// The file that it is bound to.
+        file: MappedName,
+    },
     /// Remove a mount point.
     MountPoint(Beneath),
     /// Unmount.
@@ -96,6 +103,10 @@ pub(crate) fn parse(
             uuid: uuid.parse()?,
         },
         Step::NullBlk { name } => Task::NullBlk(Numbered::of(name, "nullb")?),
+        Step::Served { device, file } => Task::Served {
+            device: Numbered::of_node(device, "loop")?,
+            file: MappedName::of(file, owners)?,
+        },
         Step::MountPoint { path } => Task::MountPoint(Beneath::of(path, run)?),
         Step::Mount { device, point } => Task::Mount {
             device: device.clone(),

@@ -77,6 +77,12 @@ impl DeviceSpec {
             .map_or_else(|| vec![self.size], |stack| stack.disks(self.size))
     }
 
+    /// Whether its disk is a model.
+    pub fn is_modelled(&self) -> bool {
+        let layers = self.stack.as_ref().map(|stack| &stack.layers);
+        matches!(layers, Some(super::Layers::Model(_)))
+    }
+
     /// Bytes of the kernel's memory that the device itself may fill.
     pub fn memory(&self) -> Bytes {
         self.stack

@@ -1,4 +1,4 @@
-//! Devices of several layers: arrays, stripes, and devices that delay, drop, log or invent.
+//! Devices of several layers: arrays, stripes, and devices that delay, drop, log or invent; modelled disks.
 //!
 //! A study declares one as `[stack.NAME]`, as it declares filesystem variants, and names it by
 //! `device` (a factor, or `--set device=NAME`). What is written is flat, [`StackFile`]: a kind and
@@ -21,6 +21,8 @@ pub use file::{StackFile, StackKind};
 
 /// Name of the device that is no stack: the target itself.
 pub const PLAIN: &str = "plain";
+/// What precedes the name of a modelled disk: `model:7k500`.
+pub const MODEL: &str = "model:";
 /// What a member holds besides data: md's superblock and its alignment.
 const MEMBER_EXTRA: u64 = Bytes::MIB;
 /// Members are whole MiB, so that slices of one disk are aligned.
@@ -183,6 +185,19 @@ pub struct NullBlk {
     pub zone_size: Option<Bytes>,
 }
 
+/// A modelled disk, served in real time, or in a guest's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// A device of `fslab device list`.
+    pub device: String,
+    /// Its size.
+    pub capacity: Bytes,
+    /// Studies whose published numbers were measured on what it stands for.
+    #[serde(default)]
+    pub studies: Vec<String>,
+}
+
 /// The parts of a stack, by its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -201,6 +216,8 @@ pub enum Layers {
     LogWrites(LogWrites),
     /// Memory.
     NullBlk(NullBlk),
+    /// A modelled disk.
+    Model(Model),
 }
 
 /// A declared device of several layers.
@@ -226,6 +243,32 @@ pub struct Geometry {
 }
 
 impl Stack {
+    /// The modelled disk of a name that begins with [`MODEL`]; none for any other name. No study declares these: they are the
+    /// devices that fslab has (docs/devices.md).
+    ///
+    /// # Errors
+    /// There is no such device; the message has a similar one.
+    pub fn modelled(name: &str) -> Result<Option<Stack>, String> {
+        let Some(device) = name.strip_prefix(MODEL) else {
+            return Ok(None);
+        };
+        let found = device::Catalogue::shipped().and_then(|catalogue| {
+            let model = catalogue.model(device, device::Variation::Nominal)?;
+            let capacity = Bytes(model.capacity());
+            Ok((catalogue.device(device)?.into_owned(), capacity))
+        });
+        let (found, capacity) = found.map_err(|error| error.to_string())?;
+        Ok(Some(Stack {
+            name: name.to_owned(),
+            about: found.stands_for,
+            layers: Layers::Model(Model {
+                device: device.to_owned(),
+                capacity,
+                studies: found.studies,
+            }),
+        }))
+    }
+
     /// What a kernel must have for it, by the names of `fslab kernel list`.
     pub fn needs(&self) -> Vec<&'static str> {
         match &self.layers {
@@ -236,6 +279,7 @@ impl Stack {
             Layers::Flakey(_) => vec!["dm-flakey"],
             Layers::LogWrites(_) => vec!["dm-log-writes"],
             Layers::NullBlk(_) => vec!["null_blk", "configfs"],
+            Layers::Model(_) => vec!["fuse", "loop"],
         }
     }
 
@@ -272,7 +316,7 @@ impl Stack {
                 let twice = usable.get().saturating_mul(2).saturating_add(LOG_EXTRA);
                 vec![usable, log.log_size.unwrap_or(Bytes(twice))]
             }
-            Layers::NullBlk(_) => Vec::new(),
+            Layers::NullBlk(_) | Layers::Model(_) => Vec::new(),
         }
     }
 
@@ -280,6 +324,8 @@ impl Stack {
     pub fn memory(&self, usable: Bytes) -> Bytes {
         match &self.layers {
             Layers::NullBlk(null) if null.memory_backed => usable,
+            // On a host that has not as much, its bytes are in a file.
+            Layers::Model(_) => usable,
             _ => Bytes(0),
         }
     }
@@ -292,6 +338,22 @@ impl Stack {
             Layers::NullBlk(_) => 0.0,
             _ => 1.0,
         }
+    }
+
+    /// Why a filesystem of `usable` bytes does not fit on it.
+    pub fn is_too_small(&self, usable: Bytes) -> Option<String> {
+        let Layers::Model(model) = &self.layers else {
+            return None;
+        };
+        (usable.get() > model.capacity.get()).then(|| {
+            let (usable, capacity) = (usable.get(), model.capacity.get());
+            format!(
+                "{} has {}, and the filesystem would have {} (device.size)",
+                self.name,
+                words::bytes(capacity),
+                words::bytes(usable)
+            )
+        })
     }
 
     /// Why no filesystem of this family can be made on it.
@@ -354,6 +416,7 @@ impl std::fmt::Display for Stack {
                 }
             ),
             Layers::LogWrites(_) => f.write_str("dm-log-writes"),
+            Layers::Model(model) => write!(f, "modelled disk {}", model.device),
             Layers::NullBlk(null) => {
                 f.write_str("null_blk in memory")?;
                 if null.latency_us > 0 {

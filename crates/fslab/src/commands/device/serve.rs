@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use device::Variation;
@@ -38,18 +39,27 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
         Some(path) => Store::file(file(path, size)?, size),
     };
     let live = Arc::new(Live::new(model, store));
+    if args.controlled {
+        live.hold();
+    }
     let interrupt = Interrupt::on_signals()?;
+    modelled::live::keep_in_memory();
     let served = std::thread::scope(|scope| {
-        scope.spawn(|| live.run());
+        scope.spawn(|| {
+            modelled::live::in_time();
+            live.run();
+        });
         let result = match (&args.socket, &args.fuse) {
             (Some(socket), _) => on_socket(&live, socket, &interrupt),
-            (None, Some(folder)) => on_fuse(scope, &live, folder, &interrupt),
+            (None, Some(folder)) => on_fuse(scope, &live, folder, args, &interrupt),
             (None, None) => Ok(()),
         };
         live.stop();
         result.map(|()| live.served())
     })?;
-    out::print(&text(&args.name, &served))?;
+    if !args.controlled {
+        out::print(&text(&args.name, &served))?;
+    }
     Ok(if served.is_sound() {
         exit::OK
     } else {
@@ -134,9 +144,10 @@ fn on_fuse<'scope, 'env>(
     scope: &'scope std::thread::Scope<'scope, 'env>,
     live: &'env Arc<Live>,
     folder: &'env Path,
+    args: &DeviceServeArgs,
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
-    let mounted = fuse::Mounted::new(folder).map_err(|error| {
+    let mounted = fuse::Mounted::new(folder, &args.file_name).map_err(|error| {
         usage(format!(
             "{}: {error}; --fuse needs root, an empty folder and /dev/fuse",
             out::path(folder)
@@ -144,13 +155,25 @@ fn on_fuse<'scope, 'env>(
     })?;
     let mounted = Arc::new(mounted);
     let theirs = Arc::clone(&mounted);
-    let server = scope.spawn(move || theirs.serve(live));
+    let server = scope.spawn(move || {
+        modelled::live::in_time();
+        theirs.serve(live)
+    });
     out::say(&format!(
         "fslab: serving {}/{}",
         out::path(folder),
-        fuse::NAME
+        words::printable(&args.file_name)
     ));
-    while !interrupt.is_raised() && !server.is_finished() {
+    let over = Arc::new(AtomicBool::new(false));
+    if args.controlled {
+        let (live, over) = (Arc::clone(live), Arc::clone(&over));
+        // Not joined: it ends with its input, or with the process.
+        std::thread::spawn(move || {
+            answer_lines(&live);
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+    while !interrupt.is_raised() && !over.load(Ordering::Relaxed) && !server.is_finished() {
         std::thread::sleep(TICK);
     }
     mounted.unmount();
@@ -159,6 +182,25 @@ fn on_fuse<'scope, 'env>(
         Err(_) => Err(anyhow::anyhow!(
             "the server of the file ended early; please report it"
         )),
+    }
+}
+
+/// Counters for each line of standard input. `begin NS` starts the model, and has answers leave so much before they are due.
+fn answer_lines(live: &Live) {
+    let mut lines = io::stdin().lines();
+    while let Some(Ok(line)) = lines.next() {
+        let lead = line.strip_prefix("begin ").and_then(|ns| ns.parse().ok());
+        if let Some(lead) = lead {
+            live.begin(lead);
+        }
+        let served = live.served();
+        let line = serde_json::json!({
+            "requests": served.requests, "modelled": served.modelled,
+            "lateness": served.lateness, "late": served.late, "sound": served.is_sound(),
+        });
+        if out::print(&format!("{line}\n")).is_err() {
+            return;
+        }
     }
 }
 

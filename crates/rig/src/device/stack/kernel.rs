@@ -64,6 +64,13 @@ const CONFIGFS: Wanted = Wanted {
     guests: QEMU,
 };
 
+const FUSE: Wanted = Wanted {
+    what: "FUSE",
+    module: "fuse",
+    there: |host, _| super::model::has_fuse(host),
+    guests: QEMU,
+};
+
 /// configfs may be mounted and empty.
 fn mounted(host: &Host) -> bool {
     let mounts = host.text("proc/self/mounts").unwrap_or_default();
@@ -108,6 +115,7 @@ fn wanted(stack: &Stack) -> Vec<Wanted> {
         Stack::Flakey { .. } => vec![DM, target("flakey", "dm_flakey")],
         Stack::LogWrites => vec![DM, target("log-writes", "dm_log_writes")],
         Stack::NullBlk(_) => vec![CONFIGFS, NULL_BLK],
+        Stack::Model(_) => vec![FUSE],
     }
 }
 

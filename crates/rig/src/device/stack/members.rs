@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::dm::{self, Piece};
+use super::model::Store;
 use super::{Part, kernel};
 use crate::device::Device;
 use crate::device::block::Disk;
@@ -87,6 +88,26 @@ impl Bases<'_> {
             }
         }
     }
+}
+
+impl Bases<'_> {
+    /// Where the bytes of a modelled disk go: to memory, where they leave at least as much free; else to an image, where there
+    /// is a folder for it. Pages of an image may be dropped meanwhile, and are then read from the host's disk.
+    pub(super) fn store(&self, name: &str, size: u64) -> Store {
+        match self {
+            Bases::Images(folder, _) if size > available() / 2 => {
+                Store::Image(folder.join(format!("{name}.img")))
+            }
+            _ => Store::Memory,
+        }
+    }
+}
+
+/// Bytes of memory that programs can have without swapping; none where the kernel does not say.
+fn available() -> u64 {
+    let text = Host::default().text("proc/meminfo").unwrap_or_default();
+    let found = probe::meminfo::parse(&text);
+    found.get("MemAvailable").map_or(0, |kib| kib << 10)
 }
 
 impl Members {

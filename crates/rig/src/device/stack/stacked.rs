@@ -10,11 +10,11 @@ use progress::Progress;
 use rustix::fs::{major, minor};
 
 use super::members::Members;
-use super::{Bases, Part, Stack, Stacking, dm, kernel, lvm, md, null_blk, undo};
+use super::{Bases, Part, Served, Stack, Stacking, dm, kernel, lvm, md, model, null_blk, undo};
 use crate::device::{ClosedLog, Device, PowerSwitch, queue_facts};
 use crate::host::Host;
 use crate::syscall::block;
-use crate::undo::{Journal, Step};
+use crate::undo::{Journal, Step, actions};
 use crate::{Error, Result};
 
 /// Seconds that no trial outlasts.
@@ -35,6 +35,7 @@ pub struct Stacked {
     members: Vec<String>,
     log: Option<ClosedLog>,
     failing: Option<Failing>,
+    modelled: Option<model::Modelled>,
     warnings: Vec<String>,
 }
 
@@ -59,22 +60,7 @@ impl Stacked {
         journal: &Arc<Journal>,
         progress: &dyn Progress,
     ) -> Result<Stacked> {
-        kernel::available(&asked.stack)?;
-        let mut made = Stacked {
-            journal: Arc::clone(journal),
-            host: Host::default(),
-            asked: asked.clone(),
-            parts: Vec::new(),
-            bases: Vec::new(),
-            name: String::new(),
-            node: PathBuf::new(),
-            number: (0, 0),
-            size: 0,
-            members: Vec::new(),
-            log: None,
-            failing: None,
-            warnings: Vec::new(),
-        };
+        let mut made = Stacked::unmade(asked, journal)?;
         let mut members = Members::none();
         let taken = bases.take(&asked.sizes, name, journal, &mut members, progress);
         // From here on an early return drops `made`, which undoes as much as was done.
@@ -87,13 +73,60 @@ impl Stacked {
             .iter()
             .filter_map(|piece| made.host.number_of_node(&piece.node))
             .collect();
-        made.name = made.top(name, &members.pieces, progress)?;
+        made.name = made.top(name, &members.pieces, bases, progress)?;
         made.look()?;
         Ok(made)
     }
 
+    /// Makes a modelled disk whose bytes are in an image that is there already and stays.
+    ///
+    /// # Errors
+    /// As [`Stacked::create`].
+    pub(crate) fn over(
+        asked: &Stacking,
+        disk: &model::Model,
+        image: &Path,
+        name: &str,
+        journal: &Arc<Journal>,
+    ) -> Result<Stacked> {
+        let size = fs::metadata(image)
+            .map_err(|error| Error::io(image, "cannot use it as an image", error))?
+            .len();
+        let mut made = Stacked::unmade(asked, journal)?;
+        made.asked.size = size;
+        made.name = made.model(disk, &model::Store::Kept(image.to_owned()), name)?;
+        made.look()?;
+        Ok(made)
+    }
+
+    fn unmade(asked: &Stacking, journal: &Arc<Journal>) -> Result<Stacked> {
+        kernel::available(&asked.stack)?;
+        Ok(Stacked {
+            journal: Arc::clone(journal),
+            host: Host::default(),
+            asked: asked.clone(),
+            parts: Vec::new(),
+            bases: Vec::new(),
+            name: String::new(),
+            node: PathBuf::new(),
+            number: (0, 0),
+            size: 0,
+            members: Vec::new(),
+            log: None,
+            failing: None,
+            modelled: None,
+            warnings: Vec::new(),
+        })
+    }
+
     /// Makes the upper layer; returns its sysfs name.
-    fn top(&mut self, name: &str, pieces: &[dm::Piece], progress: &dyn Progress) -> Result<String> {
+    fn top(
+        &mut self,
+        name: &str,
+        pieces: &[dm::Piece],
+        bases: &Bases<'_>,
+        progress: &dyn Progress,
+    ) -> Result<String> {
         let nodes: Vec<PathBuf> = pieces.iter().map(|piece| piece.node.clone()).collect();
         let stack = self.asked.stack.clone();
         let first = || {
@@ -132,6 +165,9 @@ impl Stacked {
                 })?;
                 return null_blk::create(&self.host, &folder, null, self.asked.size);
             }
+            Stack::Model(disk) => {
+                return self.model(disk, &bases.store(name, self.asked.size), name);
+            }
             Stack::Stripe { chunk } => dm::striped(pieces, *chunk),
             Stack::Delay { read_ms, write_ms } => dm::delay(first()?, *read_ms, *write_ms),
             Stack::Flakey {
@@ -159,6 +195,15 @@ impl Stacked {
         let name = format!("{name}-top");
         self.will_make(Step::Mapped { name: name.clone() })?;
         dm::create(&self.host, &name, &table)
+    }
+
+    /// Makes a modelled disk; returns its sysfs name.
+    fn model(&mut self, disk: &model::Model, store: &model::Store, name: &str) -> Result<String> {
+        let size = self.asked.size;
+        let served = model::serve(disk, size, name, store, &self.journal, &mut self.parts)?;
+        let name = served.name().to_owned();
+        self.modelled = Some(served);
+        Ok(name)
     }
 
     fn will_make(&mut self, step: Step) -> Result<()> {
@@ -199,7 +244,10 @@ impl Stacked {
 
     fn undo_last(&mut self) -> Result<()> {
         if let Some(part) = self.parts.last() {
-            undo(&self.host, &part.step)?;
+            match &part.step {
+                Step::Image { path } => actions::remove_image_of(self.journal.dir(), path)?,
+                step => undo(&self.host, step)?,
+            }
             self.journal.note_undone(part.number);
             self.parts.pop();
         }
@@ -252,6 +300,10 @@ impl Device for Stacked {
         Ok(self.log.take())
     }
 
+    fn served(&self) -> Option<Result<Served>> {
+        self.modelled.as_ref().map(model::Modelled::served)
+    }
+
     fn power_switch(&self) -> Option<PowerSwitch> {
         let failing = self.failing.as_ref()?;
         Some(PowerSwitch {
@@ -301,6 +353,15 @@ impl Device for Stacked {
                 "waited for"
             };
             put("md_first_resync", resync.into());
+        }
+        if let (Stack::Model(disk), Some(served)) = (&self.asked.stack, &self.modelled) {
+            put("modelled", disk.device.clone());
+            let store = if served.in_memory {
+                "memory"
+            } else {
+                "a sparse file"
+            };
+            put("store", store.into());
         }
         if let Some(table) = self.mapped().and_then(dm::table) {
             put("dm_table", table);
@@ -356,6 +417,8 @@ impl Device for Stacked {
     }
 
     fn release(&mut self) -> Result<()> {
+        let ended = self.modelled.take().map(model::Modelled::release);
+        ended.unwrap_or(Ok(()))?;
         while !self.parts.is_empty() {
             self.undo_last()?;
         }
@@ -368,6 +431,7 @@ impl Device for Stacked {
 
     fn abandon(&mut self) {
         self.parts.clear();
+        self.modelled = None;
         for base in &mut self.bases {
             base.abandon();
         }

@@ -1,0 +1,269 @@
+//! `--set device=model:NAME`: real filesystems on modelled disks, in real time. A model decides when a disk answers, FUSE and a
+//! loop device make it one; nothing of it may be left, also after a kill -9.
+
+use crate::common;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use common::{
+    Scratch, assert_ran, fslab, is_root, run_in, stderr, wait_for_mount, wait_until, whole_report,
+};
+use record::{Run, Status};
+use serde_json::Value;
+
+/// Whether this machine can serve a modelled disk; if not, the skip says why.
+fn can_serve(scratch: &Scratch) -> bool {
+    if !is_root() {
+        return false;
+    }
+    let folder = scratch.join("probe");
+    fs::create_dir_all(&folder).unwrap();
+    let served = fslab()
+        .current_dir(scratch.path())
+        .args([
+            "device",
+            "serve",
+            "nvme-2018",
+            "--size",
+            "1m",
+            "--controlled",
+            "--fuse",
+            "probe",
+        ])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    if !matches!(served.status.code(), Some(0 | 7)) {
+        testkit::skip!("needs FUSE: {}", stderr(&served).trim());
+        return false;
+    }
+    if !Path::new("/dev/loop-control").exists() {
+        testkit::skip!("needs loop devices");
+        return false;
+    }
+    true
+}
+
+/// Processes that serve a disk of this folder's runs.
+fn servers(folder: &Path) -> Vec<String> {
+    let here = folder.to_string_lossy().into_owned();
+    let lines = fs::read_dir("/proc").unwrap().flatten();
+    let lines = lines.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines
+        .filter(|line| line.contains("device serve") && line.contains(&here))
+        .collect()
+}
+
+fn nothing_is_left(scratch: &Scratch) {
+    wait_until("the server to end", || servers(scratch.path()).is_empty());
+    scratch.assert_nothing_left();
+}
+
+const CHECKED: &str = "\n[check]\nenabled = true\n";
+
+#[test]
+fn a_study_on_a_modelled_disk_says_so_and_leaves_nothing_needs_root() {
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    let study = scratch.tiny_study(&["ext4", "xfs"], CHECKED);
+    let output = fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(&study)
+        .args([
+            "--set",
+            "device=model:nvme-2018",
+            "--blocks",
+            "1",
+            "--out",
+            "run",
+        ])
+        .output()
+        .unwrap();
+    assert_ran(&output);
+    nothing_is_left(&scratch);
+    let run = Run::load(&scratch.join("run")).unwrap();
+    assert_eq!(run.context_item("run.timing").as_deref(), Some("modelled"));
+    assert_eq!(run.trials.len(), 4);
+    for trial in &run.trials {
+        // A check that is not clean fails the trial: what was written came back.
+        assert_eq!(trial.status, Status::Finished, "{trial:?}");
+        let facts = &trial.mounted.as_ref().unwrap().device_facts;
+        assert_eq!(facts["modelled"], "nvme-2018");
+        let served = trial
+            .evidence
+            .iter()
+            .find(|e| e.name == "modelled_disk_in_time");
+        let served = served.unwrap();
+        // Whether it holds depends on what else the machine does.
+        assert!(
+            served.holds.is_some() && served.detail.contains(" requests, modelled "),
+            "{served:?}"
+        );
+    }
+    let report = whole_report(&scratch.join("run"));
+    assert!(report.contains("MODELLED (nvme-2018)"), "{report}");
+    assert!(report.contains("[times modelled (nvme-2018)]"), "{report}");
+}
+
+#[test]
+fn an_image_that_was_forged_is_read_on_a_modelled_disk_needs_root() {
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    let output = run_in(
+        scratch.path(),
+        &[
+            "run",
+            "fsck-io",
+            "--profile",
+            "quick",
+            "--blocks",
+            "1",
+            "--set",
+            "volume=forged",
+            "--set",
+            "device=model:nvme-2018",
+            "--filter",
+            "workload=set-1",
+            "--filter",
+            "limit=none",
+            "--set",
+            "run.reference_seconds=0",
+            "--out",
+            "run",
+        ],
+    );
+    assert_ran(&output);
+    nothing_is_left(&scratch);
+    let run = Run::load(&scratch.join("run")).unwrap();
+    assert!(!run.trials.is_empty());
+    for trial in &run.trials {
+        assert_eq!(trial.status, Status::Finished, "{trial:?}");
+        assert_eq!(
+            trial.mounted.as_ref().unwrap().device_facts["store"],
+            "a sparse file"
+        );
+    }
+}
+
+#[test]
+fn after_a_kill_the_disk_goes_with_what_was_mounted_needs_root() {
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    let study = scratch.tiny_study(&["ext4"], "");
+    let mut run = fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(&study)
+        // Seconds for a trial, so that it is killed in the middle.
+        .args([
+            "--set",
+            "device=model:t7k250",
+            "--set",
+            "iozone.size=64m",
+            "--out",
+            "out",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mount = wait_for_mount(&scratch);
+    assert_eq!(servers(scratch.path()).len(), 1);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    // What is mounted keeps it.
+    assert!(fs::read_dir(&mount).is_ok());
+    assert_eq!(servers(scratch.path()).len(), 1);
+    let output = run_in(scratch.path(), &["clean", "out"]);
+    assert_ran(&output);
+    nothing_is_left(&scratch);
+}
+
+/// A server that is controlled by its input.
+struct Served {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Served {
+    fn start(scratch: &Scratch, device: &str) -> Served {
+        let folder = scratch.join("m");
+        fs::create_dir(&folder).unwrap();
+        let child = fslab()
+            .current_dir(scratch.path())
+            .args(["device", "serve", device, "--size", "64m", "--controlled"])
+            .args(["--fuse", "m", "--file-name", "it"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut served = Served {
+            child,
+            file: folder.join("it"),
+        };
+        served.counters();
+        served
+    }
+
+    fn counters(&mut self) -> Value {
+        let mut line = String::new();
+        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        // One line at a time: nothing is read ahead that a later reader would miss.
+        BufReader::new(self.child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+#[test]
+fn a_served_file_keeps_bytes_gives_up_holes_and_counts_needs_root() {
+    use std::os::unix::fs::FileExt as _;
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    let mut served = Served::start(&scratch, "nvme-2018");
+    let names: Vec<_> = fs::read_dir(scratch.join("m")).unwrap().flatten().collect();
+    assert_eq!(names.len(), 1);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&served.file)
+        .unwrap();
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i * 7 >> 3) as u8).collect();
+    file.write_all_at(&bytes, 1 << 20).unwrap();
+    file.sync_all().unwrap();
+    let mut back = vec![0; bytes.len()];
+    let fresh = File::open(&served.file).unwrap();
+    fresh.read_exact_at(&mut back, 1 << 20).unwrap();
+    assert!(back == bytes);
+    let punched = Command::new("fallocate")
+        .args(["-p", "-o", "1m", "-l", "1m"])
+        .arg(&served.file)
+        .status();
+    if punched.is_ok_and(|status| status.success()) {
+        fresh.read_exact_at(&mut back[..4096], 1 << 20).unwrap();
+        assert_eq!(back[..4096], [0; 4096]);
+    }
+    assert!(file.read_at(&mut [0; 8], 64 << 20).unwrap() == 0);
+    let counters = served.counters();
+    assert!(counters["requests"].as_u64().unwrap() >= 4, "{counters}");
+    drop((file, fresh));
+    // Without its input it ends.
+    drop(served.child.stdin.take());
+    let code = served.child.wait().unwrap().code();
+    assert!(matches!(code, Some(0 | 7)), "{code:?}");
+    scratch.assert_nothing_left();
+}

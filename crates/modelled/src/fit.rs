@@ -1,0 +1,301 @@
+//! A model of a device that is at hand, from what it does: a latency that requests share, a time that they do not, and a rate.
+//!
+//! Three loads are timed by direct reads: 4 KiB at random, one at a time and 32 at once, and 1 MiB at random, 32 at once. With many
+//! in flight a device is busy all the time, so the two deep loads give what a request and a byte take it; what one read alone takes
+//! longer is latency. That describes what has no geometry: flash, remote and emulated disks, limits. A rotating disk needs the
+//! figures of its data sheet: its seeks depend on the distance. How far the model is from the device is said beside it, also for a
+//! load that was not used. Nothing is written, so flushes and write caches are not measured.
+
+mod measure;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use device::{Catalogue, Model, Request, Variation};
+use serde::Serialize;
+use words::significant;
+
+use crate::error::Error;
+
+/// Reads that are timed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Load {
+    /// Bytes of a read.
+    pub len: u64,
+    /// Reads in flight.
+    pub depth: u64,
+}
+
+/// What the figures are computed from, in the order of [`fitted`], and a load that is only compared.
+const LOADS: [Load; 4] = [
+    Load {
+        len: 4096,
+        depth: 1,
+    },
+    Load {
+        len: 4096,
+        depth: 32,
+    },
+    Load {
+        len: 1 << 20,
+        depth: 32,
+    },
+    Load {
+        len: 64 << 10,
+        depth: 4,
+    },
+];
+/// Of these, the ones that figures are computed from.
+const USED: usize = 3;
+
+/// A load, and what a read of it takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Timed {
+    /// The load.
+    #[serde(flatten)]
+    pub load: Load,
+    /// Seconds a read, on the device: the time of all by their number.
+    pub measured_s: f64,
+    /// The same on the model.
+    pub modelled_s: f64,
+    /// Whether figures were computed from it.
+    pub used: bool,
+}
+
+impl Timed {
+    /// modelled / measured - 1, percent.
+    pub fn error_percent(&self) -> f64 {
+        100.0 * (self.modelled_s / self.measured_s - 1.0)
+    }
+}
+
+/// A fitted model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fit {
+    /// What was measured.
+    pub path: String,
+    /// Its name in the device file.
+    pub name: String,
+    /// How good it is.
+    pub loads: Vec<Timed>,
+    /// The device file.
+    pub file: String,
+}
+
+/// Figures of a device without geometry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Figures {
+    /// Added to each request, s.
+    latency: f64,
+    /// A request, one after the other, s.
+    request: f64,
+    /// Bytes a second, one request after the other; none where bytes take no time that shows.
+    rate: Option<f64>,
+}
+
+/// Measures a device or an image and fits a model of this name to it. Only reads it, past the page cache, for some seconds.
+///
+/// # Errors
+/// It cannot be read that way.
+pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
+    let source = blockio::Direct::open(path).map_err(|error| Error::Measured(error.to_string()))?;
+    let size = blockio::BlockSource::len(&source);
+    let mut measured = [0.0; LOADS.len()];
+    for (seconds, load) in measured.iter_mut().zip(LOADS) {
+        *seconds = measure::seconds_each(&source, load)?;
+    }
+    let file = file(name, path, size, fitted(&measured));
+    let mut catalogue = Catalogue::shipped()?;
+    catalogue.add("the fitted model", &file)?;
+    let timed = |(load, measured_s): (Load, f64)| -> Result<Timed, Error> {
+        let mut model = catalogue.model(name, Variation::Nominal)?;
+        Ok(Timed {
+            load,
+            measured_s,
+            modelled_s: modelled(&mut *model, load),
+            used: LOADS[..USED].contains(&load),
+        })
+    };
+    let loads: Result<Vec<Timed>, Error> = LOADS.into_iter().zip(measured).map(timed).collect();
+    Ok(Fit {
+        path: path.display().to_string(),
+        name: name.to_owned(),
+        loads: loads?,
+        file,
+    })
+}
+
+/// Figures from seconds a read of [`LOADS`].
+fn fitted(measured: &[f64]) -> Figures {
+    let [alone, small, large] = [measured[0], measured[1], measured[2]];
+    let (few, many) = (LOADS[1].len as f64, LOADS[2].len as f64);
+    // Both deep loads keep the device busy: request + bytes / rate.
+    let slope = (large - small) / (many - few);
+    let rate = (slope > 0.0).then(|| 1.0 / slope);
+    let request = (small - few * slope.max(0.0)).max(0.0);
+    Figures {
+        latency: (alone - small).max(0.0),
+        request,
+        rate,
+    }
+}
+
+/// Of a device file. The medium itself takes next to nothing.
+fn file(name: &str, path: &Path, size: u64, figures: Figures) -> String {
+    let rate = figures.rate.map_or_else(String::new, |rate| {
+        format!(", rate = \"{:.3} MB/s\"", rate / 1e6)
+    });
+    let from = words::quoted(&path.display().to_string()).replace(['"', '\\'], "'");
+    let capacity = (size / 4096 * 4096).max(1 << 20);
+    format!(
+        r#"[device."{name}-medium"]
+kind = "ssd"
+stands_for = "the medium of {name}, which takes no time that was seen"
+capacity = {capacity}
+flash = {{ channels = 64, dies = 16, page = "4k", read_us = 0.001, program_us = 0.001, channel_rate = "1000 GB/s" }}
+firmware_us = {{ read = 0, write = 0 }}
+buffer = "64m"
+link = {{ rate = "1000 GB/s" }}
+
+[device."{name}"]
+kind = "array"
+stands_for = "fitted to {from}"
+level = 0
+chunk = "1m"
+members = "1 x {name}-medium"
+controller = {{ request_ms = {:.6}{rate}, source = "fitted: fslab device bench" }}
+link = {{ latency_ms = {:.6}, source = "fitted: fslab device bench" }}
+source = {{ chunk = "fitted", members = "fitted" }}
+"#,
+        figures.request * 1e3,
+        figures.latency * 1e3,
+    )
+}
+
+/// Seconds a read of a load on a model.
+fn modelled(model: &mut dyn Model, load: Load) -> f64 {
+    const READS: u64 = 2000;
+    let (mut sent, mut finished, mut now) = (0, 0, 0);
+    let mut done = Vec::new();
+    while finished < READS {
+        while sent < READS && sent - finished < load.depth {
+            let offset = measure::place(sent, model.capacity(), load.len);
+            model.submit(now, Request::read(sent, offset, load.len));
+            sent += 1;
+        }
+        let Some(at) = model.next_event() else { break };
+        now = now.max(at);
+        model.advance(now, &mut done);
+        finished += done.len() as u64;
+        done.clear();
+    }
+    now as f64 / 1e9 / READS as f64
+}
+
+impl Fit {
+    /// As text: the loads, then the device file.
+    pub fn text(&self) -> String {
+        let mut out = format!(
+            "{}, fitted to {}\n",
+            self.name,
+            words::printable(&self.path)
+        );
+        let _ = writeln!(
+            out,
+            "{:<34} {:>12} {:>12} {:>8}",
+            "a read of, at depth", "measured us", "modelled us", "error %"
+        );
+        for timed in &self.loads {
+            let Load { len, depth } = timed.load;
+            let used = if timed.used {
+                ""
+            } else {
+                "  not used for the fit"
+            };
+            let what = format!("{} at random, {depth}", words::bytes(len));
+            let _ = writeln!(
+                out,
+                "{what:<34} {:>12} {:>12} {:>+8.1}{used}",
+                significant(timed.measured_s * 1e6),
+                significant(timed.modelled_s * 1e6),
+                timed.error_percent()
+            );
+        }
+        let _ = write!(out, "\n{}", self.file);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit_of(latency: f64, request: f64, rate: f64) -> (Figures, Vec<f64>) {
+        // A device that is just such a model, at all loads.
+        let text = file(
+            "it",
+            Path::new("/dev/\"it"),
+            1 << 34,
+            Figures {
+                latency,
+                request,
+                rate: Some(rate),
+            },
+        );
+        let mut catalogue = Catalogue::shipped().unwrap();
+        catalogue.add("it.toml", &text).unwrap();
+        let seconds = LOADS.map(|load| {
+            let mut model = catalogue.model("it", Variation::Nominal).unwrap();
+            modelled(&mut *model, load)
+        });
+        (fitted(&seconds), seconds.into())
+    }
+
+    #[test]
+    fn figures_come_back_where_the_device_has_them() {
+        // A limit of 200 requests and 100 MB a second; a remote disk; flash.
+        for (latency, request, rate) in
+            [(0.0, 5e-3, 100e6), (5e-3, 2e-4, 400e6), (80e-6, 3e-6, 3e9)]
+        {
+            let (found, _) = fit_of(latency, request, rate);
+            let near = |a: f64, b: f64| (a - b).abs() < 0.03 * b + 1e-6;
+            assert!(near(found.request, request), "{found:?}");
+            assert!(near(found.rate.unwrap(), rate), "{found:?}");
+            assert!(near(found.latency, latency), "{found:?} {latency}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_moves_bytes_for_nothing_has_no_rate() {
+        let found = fitted(&[1e-3, 1e-4, 1e-4, 3e-4]);
+        assert_eq!(found.rate, None);
+        assert!((found.latency - 0.9e-3).abs() < 1e-9);
+        let text = file("it", Path::new("x"), 1 << 30, found);
+        Catalogue::shipped().unwrap().add("it", &text).unwrap();
+    }
+
+    #[test]
+    fn an_image_is_measured_and_its_model_compared() {
+        let folder = tempfile::tempdir_in(".").unwrap();
+        let path = folder.path().join("image");
+        std::fs::File::create(&path)
+            .unwrap()
+            .set_len(64 << 20)
+            .unwrap();
+        let Ok(fit) = fit(&path, "image") else {
+            testkit::skip!("needs direct reads of {}", folder.path().display());
+            return;
+        };
+        assert_eq!(fit.loads.len(), LOADS.len());
+        assert!(
+            fit.loads
+                .iter()
+                .all(|t| t.measured_s > 0.0 && t.modelled_s > 0.0)
+        );
+        let text = fit.text();
+        assert!(
+            text.contains("not used for the fit") && text.contains("[device.\"image\"]"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,37 @@
+//! What lets answers leave when they are due, on a machine that has other work.
+//!
+//! A thread that sleeps until a time wakes up late for two reasons: the kernel joins timers that are near each other (50 us, see
+//! prctl(2), `PR_SET_TIMERSLACK`), and another thread has the processor, for some milliseconds where both are of one class. And a
+//! server of a block device must not wait for memory that the kernel can only free by writing to that device.
+#![allow(unsafe_code)] // sched_setscheduler(2) has no safe wrapper here; its argument is a plain struct.
+
+use std::num::NonZeroU64;
+
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::configure_io_flusher_behavior;
+use rustix::thread::set_current_timer_slack;
+
+/// Lowest priority of the real-time class: before every ordinary thread, after all others of that class.
+const PRIORITY: i32 = 1;
+
+/// Wakes the calling thread up in time: no timer slack, and the real-time class. Without the privilege it is left as it is: how
+/// late answers leave is counted in any case.
+pub fn in_time() {
+    let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
+    let parameters = libc::sched_param {
+        sched_priority: PRIORITY,
+    };
+    // SAFETY: 0 is the calling thread, and the struct outlives the call.
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters);
+    }
+}
+
+/// Keeps the process in memory, and has the kernel not write to devices when it needs memory for it. Without the privilege
+/// nothing changes.
+pub fn keep_in_memory() {
+    // What is mapped later is locked once it is touched, so that thread stacks are not filled.
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    let _ = mlockall(flags);
+    let _ = configure_io_flusher_behavior(true);
+}
