@@ -111,7 +111,12 @@ impl Plain {
         } else {
             core.di_ctime
         };
-        let times = [core.di_atime, core.di_mtime, core.di_ctime, created].map(zerocopy::U64::get);
+        let times = [
+            core.di_atime.get(),
+            core.di_mtime.get(),
+            core.di_ctime.get(),
+            created.get(),
+        ];
         if flags2 & flag2::BIGTIME != 0 {
             let is_time = |time: u64| time.wrapping_sub(self.wide.0) <= self.wide.1;
             times
