@@ -1,16 +1,18 @@
 //! Damaged XFS filesystems, checked by `check` and by the installed `xfs_repair -n`: does one end with 1 where the other ends with 0?
 //!
-//! What is done. Small sound filesystems of several feature sets are forged. `xfs_db -x` changes one field of one object in a copy (`fuzz -d`
+//! What is done. Small sound filesystems of several feature sets are forged, others are filled by the kernel: shared and
+//! fragmented files, removed ones, small blocks, large directory blocks. `xfs_db -x` changes one field of one object in a copy (`fuzz -d`
 //! with each of its verbs; checksums are corrected, or left wrong in one of eight cases), or writes over blocks of a kind (`blocktrash`). The
 //! objects are the headers of an allocation group, the roots and first leaves of its btrees, inodes of each type and form, and blocks of
 //! directories, attributes, fork btrees and symbolic links. Fields are those that `print` names, with the first and last element of
-//! each array. Which case number N is follows from N alone.
+//! each array. Which case number N is follows from N alone; what the kernel fills is not the same in each run.
 //!
 //! Both judge the same file; ours within this process. The exit codes are compared, which are all of xfs_repair's verdict. Where xfs_repair
 //! crashes or does not end, nothing is compared; such cases are counted and listed.
 //!
 //! Every result is appended to a file as it comes; an interrupted run resumes where it stopped.
 
+mod filled;
 mod judges;
 mod targets;
 

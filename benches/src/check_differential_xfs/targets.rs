@@ -14,7 +14,7 @@ use ondisk::xfs::geometry::CHUNK;
 use ondisk::xfs::{Geometry, Superblock};
 use testkit::xfs_profile::every_form;
 
-use super::{Base, xfs_db};
+use super::{Base, filled, xfs_db};
 
 /// Names of the bases, and their features.
 const BASES: [(&str, &str); 4] = [
@@ -23,7 +23,19 @@ const BASES: [(&str, &str); 4] = [
     ("wide", "rmapbt,nrext64"),
     ("old", "nocrc"),
 ];
-/// Inodes of each form.
+/// Bases that the kernel fills, and the options of mkfs.xfs.
+const FILLED: [(&str, &[&str]); 3] = [
+    ("shared", &["-m", "rmapbt=0"]),
+    (
+        "small",
+        &["-b", "size=1024", "-n", "size=4096", "-m", "rmapbt=1"],
+    ),
+    (
+        "wide-filled",
+        &["-i", "size=1024,nrext64=1", "-m", "rmapbt=1"],
+    ),
+];
+/// Inodes of each form, and of each order of magnitude of their blocks.
 const INODES: usize = 2;
 
 /// An object: how xfs_db finds it, and its fields.
@@ -51,6 +63,22 @@ pub(super) fn bases(folder: &Path, only: &[String]) -> Result<Vec<Base>> {
         }
         let profile = Profile::parse("profile", &every_form(0.5, "1-20"))?;
         Xfs::new(options, profile)?.write(&image, &forge::Silent)?;
+        let targets = targets(&image)?;
+        bases.push(Base {
+            name,
+            image,
+            targets,
+        });
+    }
+    for (name, words) in FILLED {
+        if !only.is_empty() && !only.iter().any(|one| one == name) {
+            continue;
+        }
+        let image = folder.join(name);
+        if !filled::write(&image, words)? {
+            eprintln!("{name}: left out, because it needs root and a kernel that mounts it");
+            continue;
+        }
         let targets = targets(&image)?;
         bases.push(Base {
             name,
@@ -108,7 +136,7 @@ fn inodes(image: &Path) -> Result<Vec<(u64, Vec<&'static str>)>> {
     let mut sector = [0; 512];
     file.read_exact_at(&mut sector, 0)?;
     let geo = Geometry::new(Superblock::read(&sector)?)?;
-    let mut found: BTreeMap<(u16, u8, u8), usize> = BTreeMap::new();
+    let mut found: BTreeMap<(u16, u8, u8, u32), usize> = BTreeMap::new();
     let mut list = Vec::new();
     let block_size = geo.block_size as usize;
     let mut bytes = vec![0; block_size * geo.chunk_blocks() as usize];
@@ -126,6 +154,7 @@ fn inodes(image: &Path) -> Result<Vec<(u64, Vec<&'static str>)>> {
                     inode.file_type(),
                     inode.format(),
                     inode.aformat() * u8::from(inode.forkoff() > 0),
+                    inode.nblocks().checked_ilog2().map_or(0, |log| log / 3 + 1),
                 );
                 let count = found.entry(form).or_default();
                 if !is_used || index >= CHUNK as usize || *count >= INODES {

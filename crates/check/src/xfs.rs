@@ -17,6 +17,8 @@
 //! inode btrees, blocks that inodes name are collected, sorted and swept. Nothing in a sweep needs the state of another inode; what
 //! objects say of each other is kept in maps by rank ([`chunks`]) and by block ([`claims`]) and compared at the end.
 //!
+//! A log that is to be replayed is replayed in memory if the caller asks for it ([`recovery`]).
+//!
 //! `xfs_repair -n` ends with 1 as soon as it warned of anything ([`xfs_repair`]), so the order of findings does not matter for its
 //! verdict.
 
@@ -28,6 +30,7 @@ mod directory;
 mod fingerprint;
 #[cfg(test)]
 mod fixture;
+mod forecast;
 mod hash_tree;
 mod inode;
 mod lookup;
@@ -44,6 +47,7 @@ mod phase6;
 mod phase7;
 mod quota;
 mod realtime;
+mod recovery;
 mod rules;
 mod run;
 mod sink;
@@ -59,11 +63,13 @@ use ondisk::xfs::Superblock;
 use ondisk::xfs::superblock::SIZE;
 
 use crate::frame::failure::Failure;
+use crate::frame::forecast::Forecast;
 use crate::frame::observer::Observer;
-use crate::frame::options::Options;
+use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
 use crate::frame::report::Report;
-pub use run::check;
+pub use recovery::Options;
+pub use run::{check, check_with};
 
 /// The checker of XFS.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,13 +84,44 @@ impl crate::Checker for Checker {
         &xfs_repair::PASSES
     }
 
+    fn forecast(&self, source: &dyn BlockSource, options: &Common) -> Result<Forecast, String> {
+        forecast::forecast(source, options)
+    }
+
     fn check(
         &self,
         source: &dyn BlockSource,
-        options: &Options,
+        options: &Common,
         observer: &dyn Observer,
     ) -> Result<Report, Failure> {
         check(source, options, observer)
+    }
+}
+
+/// The checker of XFS, with a choice of what is done about the log.
+#[derive(Clone, Debug, Default)]
+pub struct WithLog(pub Options);
+
+impl crate::Checker for WithLog {
+    fn format(&self) -> Family {
+        Family::Xfs
+    }
+
+    fn passes(&self) -> &'static [Pass] {
+        &xfs_repair::PASSES
+    }
+
+    fn forecast(&self, source: &dyn BlockSource, options: &Common) -> Result<Forecast, String> {
+        forecast::forecast(source, options)
+    }
+
+    fn check(
+        &self,
+        source: &dyn BlockSource,
+        options: &Common,
+        observer: &dyn Observer,
+    ) -> Result<Report, Failure> {
+        check_with(source, options, &self.0, observer)
     }
 }
 

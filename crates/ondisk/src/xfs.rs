@@ -21,6 +21,7 @@ pub mod feature;
 pub mod geometry;
 pub mod hash;
 pub mod log;
+pub mod log_item;
 pub mod realtime;
 pub mod record;
 pub mod remote;

@@ -19,7 +19,7 @@ use super::pass0;
 use super::pass1::plan;
 use super::volume::Volume;
 use crate::frame::failure::Failure;
-use crate::frame::forecast::{Forecast, Interval, Needs, Sample};
+use crate::frame::forecast::{Forecast, Interval, Needs, Sample, cpu_share, measured, reading};
 use crate::frame::memory::fit;
 use crate::frame::options::Options;
 
@@ -149,6 +149,7 @@ pub(crate) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
         table_bytes: basis.table_bytes,
         directory_bytes,
         bitmap_bytes: basis.bitmap_bytes,
+        maps_are_trees: false,
         sample,
         programs,
     })
@@ -216,20 +217,7 @@ fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
             break;
         }
     }
-    rates.sort_by(f64::total_cmp);
-    match rates.as_slice() {
-        [] => Interval::default(),
-        [low, .., high] => Interval {
-            low: *low,
-            likely: rates[rates.len() / 2],
-            high: *high,
-        },
-        [one] => Interval {
-            low: one * 0.7,
-            likely: *one,
-            high: one * 1.4,
-        },
-    }
+    measured(rates)
 }
 
 /// Ranges of this many tables, spread over all.
@@ -371,34 +359,6 @@ fn random(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
         return 0.0;
     }
     begin.elapsed().as_secs_f64() / f64::from(reads)
-}
-
-/// What a busy thread gets of a CPU while as many are busy as the check has.
-fn cpu_share(threads: usize) -> f64 {
-    const WATCHED: Duration = Duration::from_millis(150);
-    let cpu = || clock::thread_cpu_ns() as f64 / 1e9;
-    let one = || {
-        let (begin, used) = (Instant::now(), cpu());
-        while begin.elapsed() < WATCHED {
-            std::hint::spin_loop();
-        }
-        ((cpu() - used) / begin.elapsed().as_secs_f64()).clamp(0.05, 1.0)
-    };
-    let shares: Vec<f64> = std::thread::scope(|scope| {
-        let spinning: Vec<_> = (0..threads.clamp(1, 64))
-            .map(|_| scope.spawn(one))
-            .collect();
-        spinning
-            .into_iter()
-            .filter_map(|thread| thread.join().ok())
-            .collect()
-    });
-    shares.iter().sum::<f64>() / shares.len().max(1) as f64
-}
-
-/// Seconds to read this much at a rate; none where the rate is not known.
-fn reading(bytes: f64, rate: f64) -> f64 {
-    if rate > 0.0 { bytes / rate } else { 0.0 }
 }
 
 /// Time of this checker: it reads while it computes, in all threads.

@@ -3,11 +3,14 @@
 //! A forecast is made of what the descriptors announce and of a sample of the device that takes a few seconds. It is an
 //! interval: the sample shows how the device reads in a few places now, and the machine may be less busy later.
 
+mod measure;
+
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
 use super::report::lines::{bytes, grouped};
+pub(crate) use measure::{cpu_share, measured, reading};
 
 /// A value that is not known exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -76,8 +79,11 @@ pub struct Forecast {
     pub table_bytes: u64,
     /// Bytes of directories, by the mean size of those in the sample.
     pub directory_bytes: u64,
-    /// Bytes of bitmaps that will be read.
+    /// Bytes of bitmaps, or of the btrees that a format has instead, that will be read.
     pub bitmap_bytes: u64,
+    /// Whether the format has btrees instead of bitmaps.
+    #[serde(skip)]
+    pub maps_are_trees: bool,
     /// What was measured.
     pub sample: Sample,
     /// This checker, then the filesystem's own.
@@ -97,9 +103,14 @@ pub fn text(forecast: &Forecast) -> String {
         grouped(forecast.unwritten_groups),
         grouped(forecast.groups)
     );
+    let maps = if forecast.maps_are_trees {
+        "btrees"
+    } else {
+        "bitmaps"
+    };
     let _ = writeln!(
         out,
-        "  to read: {} of inode tables, {} of directories, {} of bitmaps",
+        "  to read: {} of inode tables, {} of directories, {} of {maps}",
         bytes(forecast.table_bytes),
         bytes(forecast.directory_bytes),
         bytes(forecast.bitmap_bytes)

@@ -318,6 +318,11 @@ impl Claims {
         self.wanted = Some(wanted);
     }
 
+    /// Ends the second pass.
+    pub(crate) fn forget(&mut self) {
+        self.wanted = None;
+    }
+
     /// Whether this is the second pass.
     pub(crate) fn is_second(&self) -> bool {
         self.wanted.is_some()

@@ -14,7 +14,8 @@ use super::sink::Sink;
 use super::xfs_repair::problems::{
     ATTR_HASH, ATTR_LEAF_BACK, ATTR_LEAF_MAP, ATTR_LEAF_OWNER, ATTR_OWNER, ATTR_UNREACHED, DA_BACK,
     DA_BAD, DA_CHILD, DA_COUNT, DA_DEPTH, DA_HASH, DA_HASH_LAST, DA_LAST_FORW, DA_LEAFN, DA_LEVEL,
-    DA_MAP, DIR_LEAF_UNREACHED, DIR_LEAFN_BACK, DIR_LEAFN_MAP, DIR_LEAFN_ORDER, DIR_OWNER,
+    DA_MAP, DA_ROOT_BACK, DIR_LEAF_UNREACHED, DIR_LEAFN_BACK, DIR_LEAFN_MAP, DIR_LEAFN_ORDER,
+    DIR_OWNER,
 };
 use crate::Problem;
 use crate::frame::finding::Finding;
@@ -178,6 +179,15 @@ pub(crate) fn compare(ino: u64, members: &[Member], root: u32, sink: &mut impl S
         return;
     }
     if members[at].level > 0 {
+        let (back, forw) = members[at].siblings;
+        if forw != 0 {
+            let finding = tree.about(&DA_LAST_FORW, root).found(forw);
+            tree.sink.find(finding.expected(0_u32));
+        }
+        if back != 0 {
+            let finding = tree.about(&DA_ROOT_BACK, root).found(back);
+            tree.sink.own(finding.expected(0_u32));
+        }
         tree.children(at);
         tree.siblings();
     }

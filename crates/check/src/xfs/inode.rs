@@ -23,9 +23,9 @@ use super::rules::{Fork, Rules};
 use super::sink::Sink;
 use super::xfs_repair::problems::{
     AFORK_FORMAT, AFORK_FORMAT_UNUSED, AFORK_LOCAL_LARGE, AFORK_LOCAL_SMALL, DEV_BLOCKS, DEV_SIZE,
-    DIR_FORMAT_SIZE, DIR_SIZE, FORK_LOCAL_SIZE, INODE_ANEXTENTS, INODE_ANEXTENTS_MAX,
-    INODE_FORKOFF, INODE_NBLOCKS, INODE_NBLOCKS_FEW, INODE_NEXTENTS, INODE_NEXTENTS_MAX, QINO_SIZE,
-    RBM_SIZE, RSUM_SIZE, RTFILE_NODEV,
+    DIR_FORMAT_SIZE, DIR_SIZE, EXT_FORK_ROOM, FORK_LOCAL_SIZE, INODE_ANEXTENTS,
+    INODE_ANEXTENTS_MAX, INODE_FORKOFF, INODE_NBLOCKS, INODE_NBLOCKS_FEW, INODE_NEXTENTS,
+    INODE_NEXTENTS_MAX, QINO_SIZE, RBM_SIZE, RSUM_SIZE, RTFILE_NODEV,
 };
 
 /// What both forks map.
@@ -217,12 +217,16 @@ fn extents_in_inode(
     mapping: &mut Mapping,
     sink: &mut impl Sink,
 ) -> bool {
-    let bytes = match fork {
-        Fork::Data => it.inode.data_fork(),
-        Fork::Attr => it.inode.attr_fork(),
+    let (bytes, fork_bytes) = match fork {
+        // As xfs_repair reads them: into the attribute fork, if there are so many.
+        Fork::Data => (it.inode.literal(), it.inode.data_fork().len()),
+        Fork::Attr => (it.inode.attr_fork(), it.inode.attr_fork().len()),
     };
     let room = bytes.len() / extent::SIZE;
     let used = usize::try_from(count).unwrap_or(usize::MAX).min(room);
+    if used > fork_bytes / extent::SIZE {
+        sink.own(it.about(&EXT_FORK_ROOM).found(count));
+    }
     let present = bytes
         .chunks_exact(extent::SIZE)
         .take(used)

@@ -5,12 +5,15 @@
 //! address and a length in units of 512 bytes, and the data.
 //!
 //! Contents of files are not in a dump, and names are changed unless it was made with `-o`, to others of the same length and hash. What a
-//! dump has is what the check reads; where damage leads to a block that is not in the dump, the block reads as zeros.
+//! dump has is what the check reads; where damage leads to a block that is not in the dump, the block reads as zeros, and a finding about it says
+//! that it is not in the dump.
 
 use blockio::{BlockSource, Run, Scattered};
 use ondisk::bytes::{be16, be32, be64};
-use ondisk::xfs::Superblock;
 use ondisk::xfs::superblock::SIZE;
+use ondisk::xfs::{Geometry, Superblock};
+
+use crate::frame::report::Report;
 
 /// `XFSM`.
 const MAGIC_V1: u32 = 0x5846_534d;
@@ -33,6 +36,60 @@ pub(crate) fn version(source: &dyn BlockSource) -> Option<u8> {
         MAGIC_V1 => Some(1),
         MAGIC_V2 => Some(2),
         _ => None,
+    }
+}
+
+/// What a dump leaves out and changes, for people.
+pub(crate) fn description(source: &dyn BlockSource) -> String {
+    const KNOWN_V1: u8 = 1;
+    const OBFUSCATED_V1: u8 = 2;
+    const OBFUSCATED_V2: u32 = 1;
+    let mut head = [0; HEADER_V2 as usize];
+    let read = source.read_at(&mut head, 0).is_ok();
+    let names = match version(source).filter(|_| read) {
+        Some(2) if be32(&head, 8) & OBFUSCATED_V2 == 0 => "names are those of the filesystem",
+        Some(1) if head[7] & (KNOWN_V1 | OBFUSCATED_V1) == KNOWN_V1 => {
+            "names are those of the filesystem"
+        }
+        Some(1) if head[7] & KNOWN_V1 == 0 => "names may be changed",
+        _ => {
+            "names and values of attributes are changed: names of 5 bytes and more, access control lists and targets of links \
+             are not those of the filesystem"
+        }
+    };
+    format!("a file of xfs_metadump: contents of files are not in it; {names}")
+}
+
+/// Says of findings about blocks and inodes that the dump does not have that it does not.
+pub(crate) fn mark(device: &dyn BlockSource, report: &mut Report) {
+    let mut bytes = [0; SIZE];
+    if device.read_at(&mut bytes, 0).is_err() {
+        return;
+    }
+    let Some(geo) = Superblock::read(&bytes)
+        .ok()
+        .and_then(|sb| Geometry::new(sb).ok())
+    else {
+        return;
+    };
+    let is_absent = |at: u64, len: u32| {
+        let end = at.saturating_add(len.into());
+        device.next_data(at).is_none_or(|data| data.start >= end)
+    };
+    for finding in &mut report.findings.list {
+        let place = &finding.place;
+        let block = place.block.filter(|block| geo.is_block(*block));
+        let inode = place.inode.filter(|ino| geo.is_inode(*ino));
+        let absent = match (block, inode) {
+            (Some(block), _) => is_absent(geo.block_offset(block), geo.block_size),
+            (None, Some(ino)) => is_absent(geo.ino_offset(ino), geo.inode_size),
+            (None, None) => false,
+        };
+        if absent {
+            let note = finding.note.take();
+            let before = note.map_or_else(String::new, |note| format!("{note}; "));
+            finding.note = Some(format!("{before}not in the dump"));
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use ondisk::xfs::{Geometry, Superblock, feature};
 pub(super) use geometry::Shape;
 pub(super) use verify::{fault, has_unknown_features};
 
+use super::recovery::Journal;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{
@@ -30,6 +31,7 @@ const MOST_SECTOR: usize = 32 << 10;
 /// Opens a filesystem; none where its superblock is of no use.
 pub(super) fn open<'a>(
     source: &'a dyn BlockSource,
+    journal: Journal<'a>,
     options: &Options,
     observer: &'a dyn Observer,
     log: &mut Log,
@@ -87,6 +89,7 @@ pub(super) fn open<'a>(
         source,
         sb,
         geo,
+        journal,
         options: options.clone(),
         guard: Guard::new(options.memory),
         progress: observer,
@@ -96,7 +99,7 @@ pub(super) fn open<'a>(
     if sb.sb_rblocks.get() > 0 {
         log.add(Finding::new(&SB_RT_NODEV).group(0));
     }
-    if sb.log_is_external() {
+    if sb.log_is_external() && journal.device.is_none() {
         log.add(Finding::new(&LOG_EXTERNAL).group(0));
     }
     Some(volume)

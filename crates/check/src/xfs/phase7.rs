@@ -3,7 +3,7 @@
 use ondisk::xfs::directory::file_type;
 
 use super::directories::Directory;
-use super::quota::{Record, counted};
+use super::quota::Record;
 use super::rules::Rules;
 use super::state::State;
 use super::volume::Volume;
@@ -35,9 +35,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     for directory in state.directories.list() {
         directory_links(state, &rules, directory, log);
     }
-    if counted(volume.sb.sb_qflags.get()) != [false; 3] {
-        quotas::run(volume, &rules, state, log);
-    }
+    quotas::run(volume, &rules, state, log);
     Ok(state.files.get().inodes)
 }
 

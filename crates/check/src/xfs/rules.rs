@@ -65,11 +65,9 @@ pub(crate) struct Rules {
 impl Rules {
     /// The rules of a filesystem.
     pub(crate) fn new(geometry: &Geometry, sb: &Superblock, now: i64) -> Rules {
-        let quota = [
-            sb.sb_uquotino.get(),
-            sb.sb_gquotino.get(),
-            sb.sb_pquotino.get(),
-        ];
+        // Version 4 has no inode for projects.
+        let projects = if geometry.v5 { sb.sb_pquotino.get() } else { 0 };
+        let quota = [sb.sb_uquotino.get(), sb.sb_gquotino.get(), projects];
         let (root, rbm, rsum) = (sb.sb_rootino.get(), sb.sb_rbmino.get(), sb.sb_rsumino.get());
         let named = [root, rbm, rsum, quota[0], quota[1], quota[2]];
         Rules {

@@ -7,10 +7,11 @@ use blockio::layer::Counting;
 use ondisk::flags::names;
 use ondisk::xfs::superblock::{FEATURES2, INCOMPAT, RO_COMPAT};
 
+use super::recovery::{self, Journal};
 use super::state::State;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
-use super::xfs_repair::problems::PHASE67_SKIPPED;
+use super::xfs_repair::problems::{LOG_REPLAY, PHASE67_SKIPPED};
 use super::xfs_repair::{self, PASSES, REFERENCE};
 use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
 use crate::frame::failure::Failure;
@@ -22,7 +23,7 @@ use crate::frame::options::Options;
 use crate::frame::outcome::Outcome;
 use crate::frame::report::{Facts, Filesystem, Inventory, Report};
 
-/// Checks an XFS filesystem and never writes.
+/// Checks an XFS filesystem as it lies on the disk, and never writes.
 ///
 /// # Errors
 /// There is no verdict: the check was cancelled, or its maps do not fit into memory. Damage, unreadable blocks and an unusable superblock
@@ -32,31 +33,79 @@ pub fn check(
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
+    check_with(source, options, &recovery::Options::default(), observer)
+}
+
+/// The same, with a choice of what is done about the log.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(
+    source: &dyn BlockSource,
+    options: &Options,
+    log: &recovery::Options,
+    observer: &dyn Observer,
+) -> Result<Report, Failure> {
     if metadump::version(source).is_none() {
-        return check_device(source, options, observer);
+        return recovered(source, options, log, observer);
     }
     match metadump::open(source) {
         Ok(device) => {
-            observer.message(
-                "a file of xfs_metadump: contents of files are not in it, and names may be changed",
-            );
-            check_device(&device, options, observer)
+            observer.message(&metadump::description(source));
+            let mut report = recovered(&device, options, log, observer)?;
+            metadump::mark(&device, &mut report);
+            Ok(report)
         }
         Err(why) => {
             observer.message(&why);
-            check_device(source, options, observer)
+            recovered(source, options, log, observer)
+        }
+    }
+}
+
+/// Checks what lies on the disk, or what replaying the log leaves of it.
+fn recovered(
+    source: &dyn BlockSource,
+    options: &Options,
+    log: &recovery::Options,
+    observer: &dyn Observer,
+) -> Result<Report, Failure> {
+    let mut journal = Journal {
+        device: log.device.as_deref(),
+        ..Journal::default()
+    };
+    if !log.replay {
+        return check_device(source, journal, options, observer);
+    }
+    match recovery::replay(source, journal.device) {
+        Ok(None) => check_device(source, journal, options, observer),
+        Ok(Some((over, recovered))) => {
+            observer.message(&format!(
+                "log: {} transactions replayed in memory ({} KiB); {} intents without an end, {} inodes unlinked while open",
+                recovered.transactions,
+                over.held() >> 10,
+                recovered.intents,
+                recovered.unlinked.len()
+            ));
+            journal.recovered = Some(&recovered);
+            check_device(&over, journal, options, observer)
+        }
+        Err(why) => {
+            journal.refused = Some(&why);
+            check_device(source, journal, options, observer)
         }
     }
 }
 
 fn check_device(
     source: &dyn BlockSource,
+    journal: Journal<'_>,
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
-    let outcome = phases(&counting, options, observer, &mut meter)?;
+    let outcome = phases(&counting, journal, options, observer, &mut meter)?;
     let opened = outcome.filesystem.is_some();
     let run = outcome.run.clone().unwrap_or_default();
     let verdicts = xfs_repair::verdicts(&outcome.findings, &run, opened);
@@ -65,14 +114,21 @@ fn check_device(
 
 fn phases<'a, S: BlockSource>(
     source: &'a Counting<S>,
+    journal: Journal<'a>,
     options: &Options,
     observer: &'a dyn Observer,
     meter: &mut Meter<'a, S>,
 ) -> Result<Outcome, Failure> {
     let mut log = Log::new(options.keep);
+    if let Some(recovered) = journal.recovered {
+        log.excuse(&recovered.unlinked);
+    }
+    if let Some(why) = journal.refused {
+        log.add(Finding::new(&LOG_REPLAY).note(why));
+    }
     let mut opened = meter.run(
         &PASSES[0],
-        || Ok(phase1::open(source, options, observer, &mut log)),
+        || Ok(phase1::open(source, journal, options, observer, &mut log)),
         |opened| {
             opened
                 .as_ref()
@@ -111,7 +167,8 @@ fn phases<'a, S: BlockSource>(
     }
     step(meter, 5, || phase6::run(volume, &state, log))?;
     step(meter, 6, || phase7::run(volume, &state, log))?;
-    if volume.geo.v5 {
+    let has_log = !volume.sb.log_is_external() || journal.device.is_some();
+    if volume.geo.v5 && has_log {
         step(meter, 7, || {
             phase2::log::compare(state.position, state.lsn.get(), log);
             Ok(1)
@@ -129,7 +186,10 @@ fn phases<'a, S: BlockSource>(
         filesystem: Some(filesystem(volume)),
         estimate: Some(estimate),
         inventory: Some(inventory(volume, &state)),
-        unstable: state.position.is_some_and(|position| position.dirty),
+        unstable: state.position.is_some_and(|position| position.dirty)
+            || journal
+                .recovered
+                .is_some_and(|recovered| recovered.intents > 0),
         ..Outcome::default()
     })
 }
@@ -164,6 +224,21 @@ fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
 
 fn filesystem(volume: &Volume<'_>) -> Filesystem {
     let sb = &volume.sb;
+    let mut facts = vec![
+        ("version", sb.version().into()),
+        ("groups", volume.geo.ag_count.into()),
+        ("group_blocks", volume.geo.ag_blocks.into()),
+        ("inode_size", volume.geo.inode_size.into()),
+        ("sector_size", volume.geo.sector_size.into()),
+        ("log_blocks", sb.sb_logblocks.get().into()),
+        ("realtime_blocks", sb.sb_rblocks.get().into()),
+    ];
+    if let Some(recovered) = volume.journal.recovered {
+        facts.push(("replayed_transactions", recovered.transactions.into()));
+        facts.push(("pending_intents", recovered.intents.into()));
+        let unlinked = recovered.unlinked.len() as u64;
+        facts.push(("unlinked_inodes", unlinked.into()));
+    }
     Filesystem {
         format: "xfs",
         label: sb.label(),
@@ -171,15 +246,7 @@ fn filesystem(volume: &Volume<'_>) -> Filesystem {
         features: features(volume),
         block_size: volume.geo.block_size,
         blocks: sb.sb_dblocks.get(),
-        facts: Facts(vec![
-            ("version", sb.version().into()),
-            ("groups", volume.geo.ag_count.into()),
-            ("group_blocks", volume.geo.ag_blocks.into()),
-            ("inode_size", volume.geo.inode_size.into()),
-            ("sector_size", volume.geo.sector_size.into()),
-            ("log_blocks", sb.sb_logblocks.get().into()),
-            ("realtime_blocks", sb.sb_rblocks.get().into()),
-        ]),
+        facts: Facts(facts),
         inodes: sb.sb_icount.get(),
         free_blocks: sb.sb_fdblocks.get(),
         free_inodes: sb.sb_ifree.get(),

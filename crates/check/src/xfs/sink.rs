@@ -69,8 +69,8 @@ pub(crate) trait Sink {
     fn find(&mut self, finding: Finding);
     /// Takes blocks for their owner. What is taken twice is judged later.
     fn claim(&mut self, claim: &Claim);
-    /// Takes blocks of the realtime section; whether none was taken before.
-    fn claim_realtime(&mut self, claim: &Claim) -> bool;
+    /// Takes blocks of the realtime section; what is wrong with that.
+    fn claim_realtime(&mut self, claim: &Claim) -> Option<&'static Problem>;
     /// Takes a name, and judges what it leads to.
     fn name(&mut self, name: &Name<'_>);
 
@@ -110,9 +110,9 @@ pub(crate) mod tests {
             self.claims.push(*claim);
         }
 
-        fn claim_realtime(&mut self, claim: &Claim) -> bool {
+        fn claim_realtime(&mut self, claim: &Claim) -> Option<&'static Problem> {
             self.claim(claim);
-            true
+            None
         }
 
         fn lsn(&mut self, _: u64) {}

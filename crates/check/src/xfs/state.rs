@@ -71,15 +71,23 @@ pub(crate) struct Suspect {
     pub(crate) counts: AtomicBool,
 }
 
-/// The largest log sequence number that metadata had.
+/// The largest log sequence number that metadata had. Cycle and block are signed, as `xfs_repair` compares them.
 #[derive(Debug, Default)]
 pub(crate) struct LargestLsn(AtomicU64);
+
+/// A log sequence number as `xfs_repair` orders it.
+pub(crate) fn lsn_order(lsn: u64) -> (i32, i32) {
+    ((lsn >> 32) as i32, lsn as i32)
+}
 
 impl LargestLsn {
     /// Takes one; all ones means none.
     pub(crate) fn take(&self, lsn: u64) {
-        if lsn != u64::MAX && lsn > self.0.load(Relaxed) {
-            self.0.fetch_max(lsn, Relaxed);
+        let larger = |than: u64| lsn != u64::MAX && lsn_order(lsn) > lsn_order(than);
+        if larger(self.0.load(Relaxed)) {
+            let update = |old: u64| larger(old).then_some(lsn);
+            // What another thread has put there meanwhile is larger.
+            let _ = self.0.fetch_update(Relaxed, Relaxed, update);
         }
     }
 

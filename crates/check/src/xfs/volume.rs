@@ -6,6 +6,7 @@ use blockio::{BlockSource, ReadError, Span, Sweep};
 use ondisk::xfs::{Geometry, Superblock};
 use progress::Progress;
 
+use super::recovery::Journal;
 use crate::frame::memory::Guard;
 use crate::frame::options::Options;
 use crate::frame::sweep::Sweeper;
@@ -18,6 +19,8 @@ pub(crate) struct Volume<'a> {
     pub(crate) sb: Superblock,
     /// Its arithmetic.
     pub(crate) geo: Geometry,
+    /// Where the log is, and what was replayed of it.
+    pub(crate) journal: Journal<'a>,
     /// The caller's options.
     pub(crate) options: Options,
     /// Enforces the memory limit.

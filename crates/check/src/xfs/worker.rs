@@ -12,8 +12,9 @@ use super::types::kind;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{
     DIR_ENT_FREE, DIR_ENT_UNLISTED, DIR_FTYPE, DIR_LOSTFOUND, DIR_SF_FREE, DIR_SF_LOSTFOUND,
-    DIR_SF_UNLISTED,
+    DIR_SF_UNLISTED, RTEXT_STATE, RTEXT_USED,
 };
+use crate::Problem;
 use crate::frame::finding::Finding;
 use crate::frame::maps::Batch;
 
@@ -183,14 +184,19 @@ impl Sink for Worker<'_> {
         self.claims.add(&self.state.claims, extent);
     }
 
-    fn claim_realtime(&mut self, claim: &Claim) -> bool {
+    /// A realtime extent that is written in part has two records, and is taken by the first.
+    fn claim_realtime(&mut self, claim: &Claim) -> Option<&'static Problem> {
         if self.claims_only {
-            return true;
+            return None;
         }
         let unit = self.rules.rt_extent;
-        let first = claim.block / unit;
-        let last = (claim.block + claim.count - 1) / unit;
-        self.state.realtime.take(first, last - first + 1)
+        let (first, last) = (claim.block / unit, (claim.block + claim.count - 1) / unit);
+        let whole = claim.block.div_ceil(unit);
+        if first < whole && !self.state.realtime.is_taken(first) {
+            return Some(&RTEXT_STATE);
+        }
+        let sole = whole > last || self.state.realtime.take(whole, last - whole + 1);
+        (!sole).then_some(&RTEXT_USED)
     }
 
     fn name(&mut self, name: &Name<'_>) {
@@ -211,8 +217,10 @@ impl Sink for Worker<'_> {
             return;
         }
         // Another thread may be judging the inode: the entry's type is left for it to compare.
-        let (found, before) = self.state.types.note(rank, name.kind & 15);
-        let disagrees = |other: u8| other != 0 && other != name.kind;
+        let is_type = (file_type::REGULAR..=file_type::WHITEOUT).contains(&name.kind);
+        let noted = if is_type { name.kind } else { 0 };
+        let (found, before) = self.state.types.note(rank, noted);
+        let disagrees = |other: u8| !is_type || other != 0 && other != name.kind;
         let lost_found = name.directory == self.rules.root && name.name == b"lost+found";
         let doubtful = matches!(found, kind::FREE | kind::CLEARED)
             || lost_found

@@ -1,7 +1,18 @@
 //! XFS, compared with what `xfs_repair -n` says of sound and damaged filesystems.
 
+use crate::raw::allocator;
+
+mod bounds;
 mod codes;
 mod damage;
+mod disk;
+mod fuzz;
+mod guest;
 mod kernel;
+mod log;
+mod metadump;
+mod mounted;
+mod program;
 mod sound;
+mod strict;
 mod volume;

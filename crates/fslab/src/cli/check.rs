@@ -75,6 +75,12 @@ pub(crate) struct CheckArgs {
     /// Device or file of an external journal (e2fsck -j)
     #[arg(short = 'j', long, value_name = "DEVICE")]
     pub(crate) journal: Option<PathBuf>,
+    /// What to do about an XFS log that is to be replayed
+    #[arg(long, value_enum, default_value = "as-it-is", value_name = "HOW")]
+    pub(crate) log: LogArg,
+    /// Device or file of an external XFS log (xfs_repair -l)
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) log_device: Option<PathBuf>,
     /// Check even if it is mounted read-write; the verdict is then unstable. With --device: let each read take as long as on that
     /// device
     #[arg(long)]
@@ -142,6 +148,14 @@ pub(crate) enum TypeArg {
     Ocfs2,
     /// XFS
     Xfs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogArg {
+    /// Nothing: judge what lies on the disk, as xfs_repair -n
+    AsItIs,
+    /// Replay it in memory, and judge what a mount would leave; nothing is written
+    ReplayInMemory,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,11 +6,14 @@ mod modelled;
 mod passes;
 mod target;
 
+use std::sync::Arc;
+
 use ::check::ext4::{self, ExternalJournal, Reference};
 use ::check::report::{self, Judge, Shown};
 use ::check::{Checker, Failure, Options, device, ocfs2, xfs};
+use fskind::Family;
 
-use crate::cli::check::{CheckArgs, CheckFormat, IoArg, TypeArg, VerdictArg};
+use crate::cli::check::{CheckArgs, CheckFormat, IoArg, LogArg, TypeArg, VerdictArg};
 use crate::terminal::Terminal;
 use crate::{exit, out};
 
@@ -39,27 +42,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         return estimate::run(args);
     }
     let mounted = device::writable(target);
-    if let Some(mount) = mounted
-        .as_ref()
-        .filter(|_| !args.live || args.device.is_some())
-    {
-        let instead = if args.device.is_some() {
-            "unmount it: --device needs a check that is stable"
-        } else {
-            "unmount it, or use --live and treat the verdict as unstable"
-        };
-        return Ok(operational(&format!(
-            "{}: is mounted read-write on {}; {instead}",
-            out::path(target),
-            out::path(&mount.mount_point)
-        )));
-    }
-    let as_table = !matches!(args.format, CheckFormat::Text | CheckFormat::Json);
-    if args.device.is_some() && as_table && !args.live {
-        out::say(
-            "fslab: --device: the estimate is printed with --format text or json; choose one of them",
-        );
-        return Ok(exit::FSCK_USAGE);
+    if let Some(code) = refused(args, mounted.as_ref()) {
+        return Ok(code);
     }
     let first = target::from_offset(first, offset).map_err(anyhow::Error::msg)?;
     // With --superblock or --type the user states that there is a filesystem.
@@ -82,6 +66,11 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let source = target::from_offset(opened.source, offset).map_err(anyhow::Error::msg)?;
     let options = options(args, cached);
     let checker = checker(args, &*source)?;
+    let of_log = args.log == LogArg::ReplayInMemory || args.log_device.is_some();
+    if of_log && checker.format() != Family::Xfs {
+        out::say("fslab: --log and --log-device are for XFS; leave them out");
+        return Ok(exit::FSCK_USAGE);
+    }
     let (checked, estimate) = match &wanted {
         None => {
             let terminal = Terminal::stopped_by_signals();
@@ -116,30 +105,64 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         out::print(&without_findings(&report::json(&report, judge)?, &other)?)?;
         return Ok(operational(&other.message));
     }
-    let text = match args.format {
-        CheckFormat::Text if args.brief => report::brief(&report, judge),
+    let text = rendered(args, &report, judge, estimate.as_ref())?;
+    out::print(&text)?;
+    if let Some(estimate) = estimate.filter(|_| args.format == CheckFormat::Text) {
+        out::print(&format!("\n{}", estimate.text()))?;
+    }
+    Ok(report.verdict(judge).exit_code)
+}
+
+/// The exit code of a request that is refused before anything is read, which is said.
+fn refused(args: &CheckArgs, mounted: Option<&device::Writable>) -> Option<u8> {
+    if let Some(mount) = mounted.filter(|_| !args.live || args.device.is_some()) {
+        let instead = if args.device.is_some() {
+            "unmount it: --device needs a check that is stable"
+        } else {
+            "unmount it, or use --live and treat the verdict as unstable"
+        };
+        return Some(operational(&format!(
+            "{}: is mounted read-write on {}; {instead}",
+            out::path(&args.target),
+            out::path(&mount.mount_point)
+        )));
+    }
+    let as_table = !matches!(args.format, CheckFormat::Text | CheckFormat::Json);
+    if args.device.is_some() && as_table && !args.live {
+        out::say(
+            "fslab: --device: the estimate is printed with --format text or json; choose one of them",
+        );
+        return Some(exit::FSCK_USAGE);
+    }
+    None
+}
+
+/// The report in the format that was chosen.
+fn rendered(
+    args: &CheckArgs,
+    report: &report::Report,
+    judge: Judge,
+    estimate: Option<&::modelled::Report>,
+) -> anyhow::Result<String> {
+    Ok(match args.format {
+        CheckFormat::Text if args.brief => report::brief(report, judge),
         CheckFormat::Text => report::text(
-            &report,
+            report,
             judge,
             Shown {
                 list: args.list,
                 costs: args.costs || args.ideal,
             },
         ),
-        CheckFormat::Json => match &estimate {
-            None => report::json(&report, judge)?,
-            Some(estimate) => modelled::in_document(&report::json(&report, judge)?, estimate)?,
+        CheckFormat::Json => match estimate {
+            None => report::json(report, judge)?,
+            Some(estimate) => modelled::in_document(&report::json(report, judge)?, estimate)?,
         },
-        CheckFormat::Csv => report::csv(&report),
-        CheckFormat::E2fsck => report::e2fsck(&report, judge, args.list),
-        CheckFormat::Ocfs2 => report::ocfs2(&report, judge, args.list),
-        CheckFormat::XfsRepair => report::xfs_repair(&report, judge, args.list),
-    };
-    out::print(&text)?;
-    if let Some(estimate) = estimate.filter(|_| args.format == CheckFormat::Text) {
-        out::print(&format!("\n{}", estimate.text()))?;
-    }
-    Ok(report.verdict(judge).exit_code)
+        CheckFormat::Csv => report::csv(report),
+        CheckFormat::E2fsck => report::e2fsck(report, judge, args.list),
+        CheckFormat::Ocfs2 => report::ocfs2(report, judge, args.list),
+        CheckFormat::XfsRepair => report::xfs_repair(report, judge, args.list),
+    })
 }
 
 /// A check whose reads are recorded, and what it would take on the device; none if there is no report.
@@ -236,14 +259,29 @@ fn checker(
     };
     let of_ext4 =
         own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
+    let log = xfs::Options {
+        replay: args.log == LogArg::ReplayInMemory,
+        device: match &args.log_device {
+            Some(path) => Some(Arc::from(
+                ::blockio::open(path, ::blockio::Mode::Buffered)?.source,
+            )),
+            None => None,
+        },
+    };
+    let of_xfs = log.replay || log.device.is_some();
     let found = ::check::for_source(source).filter(|_| !of_ext4);
+    let found = found.map(|found| match found.format() {
+        Family::Xfs => Box::new(xfs::WithLog(log.clone())) as Box<dyn Checker>,
+        _ => found,
+    });
     match (args.kind, args.verdict, &found) {
         (Some(TypeArg::Ocfs2), _, _) | (None, VerdictArg::FsckOcfs2, None) => {
             return Ok(Box::new(ocfs2::Checker));
         }
         (Some(TypeArg::Xfs), _, _) | (None, VerdictArg::XfsRepair, None) => {
-            return Ok(Box::new(xfs::Checker));
+            return Ok(Box::new(xfs::WithLog(log)));
         }
+        (None, _, None) if of_xfs && !of_ext4 => return Ok(Box::new(xfs::WithLog(log))),
         _ => {}
     }
     let found = found.filter(|_| args.kind != Some(TypeArg::Ext4));

@@ -242,7 +242,7 @@ fn a_served_file_keeps_bytes_gives_up_holes_and_counts_needs_root() {
         .write(true)
         .open(&served.file)
         .unwrap();
-    let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i * 7 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| ((i * 7) >> 3) as u8).collect();
     file.write_all_at(&bytes, 1 << 20).unwrap();
     file.sync_all().unwrap();
     let mut back = vec![0; bytes.len()];

@@ -162,6 +162,11 @@ impl Geometry {
         block >> self.agblk_log
     }
 
+    /// A block number without the bits above those of 2^32 allocation groups, as kernel and `xfs_repair` use it (`XFS_FSB_TO_AGNO`).
+    pub fn reached(&self, block: u64) -> u64 {
+        self.fsblock(self.ag_of(block) as u32, self.agbno_of(block))
+    }
+
     /// The block number within its allocation group.
     #[inline]
     pub fn agbno_of(&self, block: u64) -> u32 {

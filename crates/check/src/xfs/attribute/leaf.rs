@@ -11,10 +11,10 @@ use crate::frame::finding::Finding;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
 use crate::xfs::xfs_repair::problems::{
-    ATTR_DUP, ATTR_FLAGS, ATTR_FREEMAP, ATTR_HASH, ATTR_LEAF_COUNT, ATTR_LEAF_CRC,
+    ATTR_BLKNO, ATTR_DUP, ATTR_FLAGS, ATTR_FREEMAP, ATTR_HASH, ATTR_LEAF_COUNT, ATTR_LEAF_CRC,
     ATTR_LEAF_EMPTY0, ATTR_LEAF_ENTRY_SPACE, ATTR_LEAF_FIRST, ATTR_LEAF_INCOMPLETE,
     ATTR_LEAF_INDEX, ATTR_LEAF_NAME_SPACE, ATTR_LEAF_OWNER, ATTR_LEAF_USED, ATTR_NAME, ATTR_OWNER,
-    ATTR_RMT_ENTRY, ATTR_ROOT_BAD, ATTR_ROOT_LINKS,
+    ATTR_RMT_ENTRY, ATTR_ROOT_BAD, ATTR_ROOT_LINKS, ATTR_UUID,
 };
 
 /// A value in blocks of its own.
@@ -60,11 +60,13 @@ impl Block<'_> {
 /// Judges a leaf. None where `xfs_repair` would clear the attributes.
 pub(crate) fn judge(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> Option<Leaf> {
     let (v5, bytes) = (rules.geometry.v5, block.bytes);
+    // A verifier that finds a wrong checksum looks no further.
+    let summed = !v5 || checksum::is_right(bytes, checksum::DA);
     if v5 {
-        header(rules, block, sink)?;
+        header(rules, block, summed, sink)?;
     }
     if block.offset == 0 {
-        if let Some(why) = refused(v5, bytes) {
+        if summed && let Some(why) = refused(v5, bytes) {
             sink.find(block.about(&ATTR_ROOT_BAD).note(why));
             return None;
         }
@@ -108,24 +110,25 @@ pub(crate) fn judge(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> O
 }
 
 /// Checksum, block number, UUID and owner. Of block 0 `xfs_repair` looks at the last three.
-fn header(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> Option<()> {
+fn header(rules: &Rules, block: &Block<'_>, summed: bool, sink: &mut impl Sink) -> Option<()> {
     let bytes = block.bytes;
-    if !checksum::is_right(bytes, checksum::DA) {
+    if !summed {
         sink.own(block.about(&ATTR_LEAF_CRC));
     }
     let head = BlockInfo::read(bytes).ok()?;
     sink.lsn(head.lsn.get());
     let (daddr, uuid) = (rules.geometry.daddr(block.fsblock), rules.geometry.uuid);
     let wrong = [
-        (head.blkno.get() != daddr, "block number"),
-        (head.uuid != uuid, "UUID"),
+        (head.blkno.get() != daddr, "block number", &ATTR_BLKNO),
+        (head.uuid != uuid, "UUID", &ATTR_UUID),
     ];
-    for (is_wrong, what) in wrong {
+    for (is_wrong, what, problem) in wrong {
         if !is_wrong {
             continue;
         }
         if block.offset == 0 {
-            sink.find(block.about(&ATTR_ROOT_BAD).note(what));
+            let problem = if summed { &ATTR_ROOT_BAD } else { problem };
+            sink.find(block.about(problem).note(what));
             return None;
         }
         sink.own(block.about(&ATTR_LEAF_OWNER).note(what));

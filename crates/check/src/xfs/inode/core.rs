@@ -260,7 +260,7 @@ fn flags(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) {
         sink.find(it.about(&INODE_FLAGS).found(hex(flags & !flag::ANY)));
     }
     // With a realtime section xfs_repair does not come here: it ends, because it has no realtime device.
-    if flags & (flag::REALTIME | flag::RTINHERIT) != 0 && rules.rt_blocks == 0 {
+    if flags & flag::REALTIME != 0 && rules.rt_blocks == 0 {
         sink.find(it.about(&INODE_FLAG_RT).found(hex(flags)));
     }
     if flags & flag::NEWRTBM != 0 && it.ino != rules.rbm {

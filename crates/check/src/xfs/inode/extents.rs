@@ -9,8 +9,8 @@ use crate::frame::finding::Finding;
 use crate::xfs::rules::{Fork, Rules};
 use crate::xfs::sink::{Claim, Sink};
 use crate::xfs::xfs_repair::problems::{
-    EXT_CROSS, EXT_END, EXT_MERGE, EXT_OFFSET, EXT_ORDER, EXT_START, EXT_UNWRITTEN_ATTR,
-    EXT_UNWRITTEN_TYPE, EXT_ZERO, RTEXT_END, RTEXT_START, RTEXT_USED,
+    EXT_CROSS, EXT_END, EXT_HIGH_BITS, EXT_MERGE, EXT_OFFSET, EXT_ORDER, EXT_START,
+    EXT_UNWRITTEN_ATTR, EXT_UNWRITTEN_TYPE, EXT_ZERO, RTEXT_END, RTEXT_START,
 };
 
 /// What a fork maps.
@@ -82,7 +82,14 @@ pub(crate) fn list(
         regular,
         flagged: it.inode.flags2() & flag2::REFLINK != 0,
     };
-    for extent in extents {
+    for mut extent in extents {
+        if !realtime && is_block(rules, &extent) {
+            let reached = rules.geometry.reached(extent.block);
+            if reached != extent.block {
+                sink.own(about(it, &EXT_HIGH_BITS, fork, &extent));
+            }
+            extent.block = reached;
+        }
         if let Some(finding) = shape(rules, it, fork, &extent, mapping.last, regular, realtime) {
             sink.find(finding);
             return false;
@@ -96,8 +103,8 @@ pub(crate) fn list(
         };
         if !realtime {
             sink.claim(&claim);
-        } else if !sink.claim_realtime(&claim) {
-            sink.find(about(it, &RTEXT_USED, fork, &extent));
+        } else if let Some(problem) = sink.claim_realtime(&claim) {
+            sink.find(about(it, problem, fork, &extent));
             return false;
         }
         if let Some(last) = mapping.last.filter(|last| continues(last, &extent)) {
@@ -109,6 +116,13 @@ pub(crate) fn list(
         mapping.push(extent);
     }
     true
+}
+
+/// Whether the extent begins at a block that can be, by the number of its group as `xfs_repair` takes it.
+fn is_block(rules: &Rules, extent: &Extent) -> bool {
+    rules
+        .geometry
+        .is_block(rules.geometry.reached(extent.block))
 }
 
 /// Whether two extents could be one.

@@ -17,7 +17,7 @@ use crate::xfs::sink::{Claim, Sink};
 use crate::xfs::xfs_repair::problems::{
     BMBT_BLKNO, BMBT_CRC, BMBT_FEW, BMBT_KEY, BMBT_LAST_SIBLING, BMBT_LEFT, BMBT_LEVEL, BMBT_MAGIC,
     BMBT_NRECS, BMBT_ORDER, BMBT_OWNER, BMBT_POINTER, BMBT_RIGHT, BMBT_ROOT_KEY, BMBT_ROOT_LEVEL,
-    BMBT_ROOT_NRECS, BMBT_ROOT_ORDER, BMBT_ROOT_POINTER, BMBT_ROOT_SIZE, BMBT_UUID,
+    BMBT_ROOT_NRECS, BMBT_ROOT_ORDER, BMBT_ROOT_POINTER, BMBT_ROOT_SIZE, BMBT_UUID, EXT_HIGH_BITS,
 };
 
 /// Reads blocks of the filesystem.
@@ -106,6 +106,7 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
 
     fn root(&mut self, root: &ForkRoot<'_>, level: u16, count: usize) -> bool {
         let children: Vec<u64> = (0..count).map(|nth| root.pointer(nth)).collect();
+        let children = self.reached(children);
         let mut before = None;
         for (nth, child) in children.iter().enumerate() {
             if !self.rules.geometry.is_block(*child) {
@@ -129,6 +130,20 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
             before = Some(first);
         }
         true
+    }
+
+    /// Pointers without the bits that `xfs_repair` drops.
+    fn reached(&mut self, mut children: Vec<u64>) -> Vec<u64> {
+        let geometry = &self.rules.geometry;
+        for child in &mut children {
+            let reached = geometry.reached(*child);
+            if reached != *child && geometry.is_block(reached) {
+                let finding = self.it.about(&EXT_HIGH_BITS).note(self.fork.name());
+                self.sink.own(finding.found(*child));
+                *child = reached;
+            }
+        }
+        children
     }
 
     /// What holds of the whole tree.
@@ -290,6 +305,7 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
         let children: Vec<u64> = (0..count)
             .map(|nth| btree::fork_pointer(geometry, bytes, nth))
             .collect();
+        let children = self.reached(children);
         let below = usize::from(level) - 1;
         for (nth, child) in children.iter().enumerate() {
             if !self.rules.geometry.is_block(*child) {

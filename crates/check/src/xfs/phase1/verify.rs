@@ -162,12 +162,8 @@ fn sizes(sb: &Superblock) -> Result<(), Fault> {
 fn log(sb: &Superblock) -> Result<(), Fault> {
     let (blocks, unit) = (sb.sb_logblocks.get(), sb.sb_logsunit.get());
     let bytes = u64::from(blocks) << sb.sb_blocklog;
-    if sb.is_v5()
-        && (blocks == 0
-            || blocks > 1 << 20
-            || bytes > (2 << 30) - (10 << 20)
-            || unit > 1 && !unit.is_multiple_of(sb.sb_blocksize.get()))
-    {
+    let impossible = blocks == 0 || blocks > 1 << 20 || bytes > (2 << 30) - (10 << 20);
+    if sb.is_v5() && impossible || unit > 1 && !unit.is_multiple_of(sb.sb_blocksize.get()) {
         return fail(
             &SB_BAD_LOG,
             format!("{blocks} log blocks, stripe unit {unit}"),
@@ -219,7 +215,7 @@ fn alignment(sb: &Superblock) -> Result<(), Fault> {
     let sound = if sparse {
         align == chunk && sb.sb_spino_align.get() == scaled || align == 0 && scaled <= 1
     } else {
-        align == cluster || sb.is_v5() && align == scaled || align == 0
+        align == cluster || sb.is_v5() && align == scaled
     };
     if !sound {
         let note = format!(

@@ -176,6 +176,7 @@ fn keys(
             ag: visit.ag,
             agbno: tree.pointer(geo, bytes, index),
             is_root: false,
+            is_first: index == 0,
             low,
             high,
         });

@@ -4,11 +4,13 @@
 //! fall by one at the head of the log. The search is the kernel's (`xlog_find_head`, `xlog_find_tail` in fs/xfs/xfs_log_recover.c): some
 //! forty single reads and 2 MiB, never the whole log.
 
+use blockio::BlockSource;
 use ondisk::bytes::be32;
 use ondisk::xfs::log::{BLOCK, CYCLE_BYTES, FORMAT_LE, MAGIC, RecordHead, UNMOUNT};
-use ondisk::xfs::{Superblock, feature};
+use ondisk::xfs::{Geometry, Superblock, feature};
 
 use crate::frame::finding::Finding;
+use crate::xfs::state::lsn_order;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{LOG_BEHIND, LOG_DIRTY, LOG_NO_HEAD, LOG_RECORD};
@@ -25,6 +27,8 @@ pub(crate) struct Position {
     pub(crate) cycle: u32,
     /// The next block that is written.
     pub(crate) head: u32,
+    /// The oldest block that has to be replayed; the head where there is none.
+    pub(crate) tail: u32,
     /// Log sequence number of the last record.
     pub(crate) last: u64,
     /// Whether something has to be replayed.
@@ -33,14 +37,32 @@ pub(crate) struct Position {
 
 /// Why no position is known.
 #[derive(Debug, PartialEq, Eq)]
-enum Lost {
+pub(crate) enum Lost {
     Unreadable,
     Header(&'static str),
 }
 
+impl Lost {
+    /// In words.
+    pub(crate) fn why(&self) -> &'static str {
+        match self {
+            Lost::Unreadable => "it cannot be read",
+            Lost::Header(why) => why,
+        }
+    }
+}
+
 /// Reads the log and raises what is wrong with it; none where it has no head.
 pub(crate) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
-    let reader = Reader::new(volume)?;
+    let reader = Reader::new(
+        &volume.geo,
+        &volume.sb,
+        volume.source,
+        volume.journal.device,
+    )?;
+    if let Some(recovered) = volume.journal.recovered {
+        return Some(recovered.position);
+    }
     match reader.position() {
         Ok(position) => {
             if position.dirty {
@@ -52,11 +74,7 @@ pub(crate) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
             Some(position)
         }
         Err(lost) => {
-            let why = match lost {
-                Lost::Unreadable => "it cannot be read",
-                Lost::Header(why) => why,
-            };
-            log.add(Finding::new(&LOG_NO_HEAD).note(why));
+            log.add(Finding::new(&LOG_NO_HEAD).note(lost.why()));
             None
         }
     }
@@ -67,7 +85,7 @@ pub(crate) fn compare(position: Option<Position>, largest: u64, log: &mut Log) {
     let position = position.unwrap_or_default();
     let largest = largest.max(position.last);
     let current = u64::from(position.cycle) << 32 | u64::from(position.head);
-    if largest >= current {
+    if lsn_order(largest) >= lsn_order(current) {
         let show = |lsn: u64| format!("{}:{}", lsn >> 32, lsn as u32);
         log.add(
             Finding::new(&LOG_BEHIND)
@@ -77,27 +95,36 @@ pub(crate) fn compare(position: Option<Position>, largest: u64, log: &mut Log) {
     }
 }
 
-struct Reader<'a> {
-    volume: &'a Volume<'a>,
+/// Reads blocks of the log.
+pub(crate) struct Reader<'a> {
+    source: &'a dyn BlockSource,
     /// First byte.
     start: u64,
     /// Blocks.
-    blocks: u64,
+    pub(crate) blocks: u64,
     /// Records of version 2.
     v2: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(volume: &'a Volume<'a>) -> Option<Reader<'a>> {
-        let (geo, sb) = (&volume.geo, &volume.sb);
+    /// The log of a filesystem; none where its place is impossible, or it is on a device that was not given.
+    pub(crate) fn new(
+        geo: &Geometry,
+        sb: &Superblock,
+        source: &'a dyn BlockSource,
+        device: Option<&'a dyn BlockSource>,
+    ) -> Option<Reader<'a>> {
         let start = sb.sb_logstart.get();
-        if start == 0 || !geo.is_block(start) {
-            return None;
-        }
+        let (source, start) = if sb.log_is_external() {
+            (device?, 0)
+        } else {
+            geo.is_block(start)
+                .then(|| (source, geo.block_offset(start)))?
+        };
         let blocks = sb.in_bytes(sb.sb_logblocks) / BLOCK as u64;
         (blocks > 0).then(|| Reader {
-            volume,
-            start: geo.block_offset(start),
+            source,
+            start,
             blocks,
             v2: sb.has_version(feature::V4_LOGV2),
         })
@@ -106,8 +133,18 @@ impl<'a> Reader<'a> {
     fn read(&self, block: u64, count: u64) -> Result<Vec<u8>, Lost> {
         let mut bytes = vec![0; count as usize * BLOCK];
         let at = self.start + block * BLOCK as u64;
-        let read = self.volume.source.read_at(&mut bytes, at);
+        let read = self.source.read_at(&mut bytes, at);
         read.map(|()| bytes).map_err(|_| Lost::Unreadable)
+    }
+
+    /// Reads blocks that may go on at the start of the log.
+    pub(crate) fn read_around(&self, block: u64, count: u64) -> Result<Vec<u8>, Lost> {
+        let first = count.min(self.blocks.saturating_sub(block));
+        let mut bytes = self.read(block, first)?;
+        if first < count {
+            bytes.append(&mut self.read(0, (count - first).min(self.blocks))?);
+        }
+        Ok(bytes)
     }
 
     fn cycle(&self, block: u64) -> Result<u32, Lost> {
@@ -124,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Blocks of a record's head.
-    fn head_blocks(&self, head: &RecordHead) -> u64 {
+    pub(crate) fn head_blocks(&self, head: &RecordHead) -> u64 {
         if self.v2 {
             u64::from(head.h_size.get().div_ceil(CYCLE_BYTES).max(1))
         } else {
@@ -146,7 +183,11 @@ impl<'a> Reader<'a> {
         Ok(high)
     }
 
-    fn position(&self) -> Result<Position, Lost> {
+    /// Where the log stands.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(crate) fn position(&self) -> Result<Position, Lost> {
         let first = self.cycle(0)?;
         if first == 0 {
             // Never written.
@@ -282,7 +323,11 @@ impl<'a> Reader<'a> {
         Ok(at.map(|at| from + at as u64))
     }
 
-    fn tail(&self, head: u64) -> Result<Position, Lost> {
+    /// Where a log stands that has this head.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(crate) fn tail(&self, head: u64) -> Result<Position, Lost> {
         let (record, wrapped) = self.last_record(head)?;
         let bytes = self.read(record, 1)?;
         let Ok(start) = RecordHead::read(&bytes) else {
@@ -301,6 +346,7 @@ impl<'a> Reader<'a> {
         Ok(Position {
             cycle: start.h_cycle.get().wrapping_add(wrapped.into()),
             head: head as u32,
+            tail: tail as u32,
             last: start.h_lsn.get(),
             dirty: tail != head,
         })

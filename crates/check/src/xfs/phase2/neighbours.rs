@@ -95,7 +95,8 @@ fn key(
     if key == first {
         return;
     }
-    let lost = key > first || left.is_some_and(|left| left.is_filled && left.last >= key);
+    let passed = key > first || left.is_some_and(|left| left.is_filled && left.last >= key);
+    let lost = passed && !visit.is_first;
     let problem = match (tree, lost) {
         (Tree::Rmap, true) => &RMAP_MISSING,
         (Tree::Rmap, false) => &RMAP_LOWKEY,
@@ -107,7 +108,11 @@ fn key(
             .finding(problem, visit)
             .found(key[0])
             .expected(first[0])
-            .note("key of the block above; records are not found by it"),
+            .note(if lost {
+                "key of the block above; records are not found by it"
+            } else {
+                "key of the block above"
+            }),
     );
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Visit {
     pub(super) ag: u32,
     pub(super) agbno: u32,
     pub(super) is_root: bool,
+    /// The first of its parent: a search comes to it whatever its key is.
+    pub(super) is_first: bool,
     /// What the parent has as its first key.
     pub(super) low: Key,
     /// What the parent has as its highest key: of mappings alone.
@@ -103,6 +105,7 @@ impl Trees<'_> {
                 ag,
                 agbno,
                 is_root: true,
+                is_first: true,
                 low: [0; 3],
                 high: [u64::MAX; 3],
             };

@@ -10,6 +10,12 @@ use crate::xfs::xfs_repair::problems::BLOCK_LEAKED;
 pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) {
     for ag in 0..volume.geo.ag_count {
         state.claims.gaps(ag, |start, length| {
+            if volume
+                .journal
+                .will_free(volume.geo.fsblock(ag, start), length.into())
+            {
+                return;
+            }
             let finding = Finding::new(&BLOCK_LEAKED)
                 .group(ag)
                 .block(volume.geo.fsblock(ag, start));

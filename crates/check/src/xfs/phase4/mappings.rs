@@ -45,6 +45,8 @@ pub(super) fn run(
             group(volume, state, ag as u32, windows, owners, log);
         }
     }
+    // Phases 6 and 7 count names again.
+    state.claims.forget();
     Ok(())
 }
 

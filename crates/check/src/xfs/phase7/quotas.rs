@@ -12,11 +12,13 @@ use crate::xfs::xfs_repair::problems::{
     QUOTA_MISSING, QUOTA_NONE, QUOTA_RTBCOUNT,
 };
 
-/// Compares the kinds that were counted, where they have a file.
+/// Compares the kinds that were counted, where they have a file. An inode that the superblock names is in use whether quotas are or not.
 pub(super) fn run(volume: &Volume<'_>, rules: &Rules, state: &State, log: &mut Log) {
     let counted = counted(volume.sb.sb_qflags.get());
     if rules.quota == [0; 3] {
-        log.add(Finding::new(&QUOTA_NONE));
+        if counted != [false; 3] {
+            log.add(Finding::new(&QUOTA_NONE));
+        }
         return;
     }
     let lost = [&QUOTA_LOST_U, &QUOTA_LOST_G, &QUOTA_LOST_P];

@@ -1,8 +1,13 @@
 //! Findings, from several threads and in the order of `xfs_repair`'s phases.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use ondisk::xfs::Geometry;
 
-use super::problems::is_own;
+use super::problems::{
+    AGI_UNLINKED, CONN_ORPHAN, CONN_ORPHAN_DIR, INODE_UNLINKED, REFC_COW_LEFT, is_own,
+};
 use super::{Exit, Run, counts};
 use crate::frame::finding::{Finding, Key};
 use crate::frame::log::{Findings, Log as Frame};
@@ -19,6 +24,8 @@ pub(crate) struct Log {
     bits: (u32, u32),
     /// Phases 6 and 7 are skipped by `xfs_repair`.
     skips_names: bool,
+    /// After a replay in memory, inodes that were unlinked while open: a mount would free them.
+    unlinked: Option<Arc<BTreeSet<u64>>>,
 }
 
 impl Log {
@@ -28,6 +35,7 @@ impl Log {
             frame: Frame::new(keep),
             bits: (63, 63),
             skips_names: false,
+            unlinked: None,
         }
     }
 
@@ -43,6 +51,7 @@ impl Log {
             frame: self.frame.fork(),
             bits: self.bits,
             skips_names: false,
+            unlinked: self.unlinked.clone(),
         }
     }
 
@@ -56,8 +65,29 @@ impl Log {
         self.add_times(finding, 1);
     }
 
+    /// From now on what a mount would clear up after a replay is no finding: these unlinked inodes, and staging extents.
+    pub(crate) fn excuse(&mut self, unlinked: &BTreeSet<u64>) {
+        self.unlinked = Some(Arc::new(unlinked.clone()));
+    }
+
+    fn is_excused(&self, finding: &Finding) -> bool {
+        let Some(unlinked) = &self.unlinked else {
+            return false;
+        };
+        let of_inode = [&INODE_UNLINKED, &CONN_ORPHAN, &CONN_ORPHAN_DIR].contains(&finding.problem);
+        [&AGI_UNLINKED, &REFC_COW_LEFT].contains(&finding.problem)
+            || of_inode
+                && finding
+                    .place
+                    .inode
+                    .is_some_and(|ino| unlinked.contains(&ino))
+    }
+
     /// Takes a finding that represents this many alike.
     pub(crate) fn add_times(&mut self, mut finding: Finding, times: u64) {
+        if self.is_excused(&finding) {
+            return;
+        }
         let place = &finding.place;
         let inode = place.directory.or(place.inode);
         let group = place

@@ -9,32 +9,8 @@ use std::process::Command;
 use check::report::Judge;
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 
+use super::mounted::Mounted;
 use super::volume::{lines, made, report, tools};
-
-/// A mounted image; unmounted when dropped.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    /// None where the kernel cannot mount it.
-    fn new(image: &Path) -> Option<Mounted> {
-        let at = image.with_extension("mounted");
-        fs::create_dir(&at).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-o", "loop"])
-            .arg(image)
-            .arg(&at)
-            .output();
-        let mounted = mounted.is_ok_and(|output| output.status.success());
-        mounted.then(|| Mounted(at))
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg(&self.0).status();
-        assert!(status.is_ok_and(|status| status.success()), "umount");
-    }
-}
 
 /// Directories of every form, names as long as they can be, names removed again.
 fn directories(root: &Path) {

@@ -16,6 +16,11 @@ pub(super) struct Forged {
     _folder: tempfile::TempDir,
 }
 
+/// Where images are made; the fuzz target has no folder of its own.
+fn temporary() -> PathBuf {
+    option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from)
+}
+
 /// Whether mkfs.xfs is installed; otherwise the skip is reported.
 pub(super) fn tools() -> bool {
     let found = Command::new("mkfs.xfs").arg("-V").output().is_ok();
@@ -37,7 +42,7 @@ pub(super) fn forged(size: &str, features: &str, profile: &str) -> Forged {
     if features.contains("nocrc") {
         options.inode_size = Some(256);
     }
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = tempfile::tempdir_in(temporary()).unwrap();
     let image = folder.path().join("image");
     let profile = Profile::parse("profile", profile).unwrap();
     Xfs::new(options, profile)
@@ -51,7 +56,7 @@ pub(super) fn forged(size: &str, features: &str, profile: &str) -> Forged {
 
 /// What mkfs.xfs makes with these options.
 pub(super) fn made(size: &str, words: &[&str]) -> Forged {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = tempfile::tempdir_in(temporary()).unwrap();
     let image = folder.path().join("image");
     let file = std::fs::File::create(&image).unwrap();
     file.set_len(forge::amount::bytes(size).unwrap()).unwrap();

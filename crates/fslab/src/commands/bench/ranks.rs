@@ -37,8 +37,11 @@ fn run(
     };
     // Of a launch that failed only phases are known: a table of theirs would name no options and no ranks.
     let original = |outcome: &workload::Outcome| {
-        let whole = !outcome.parameters.is_null();
-        whole.then(|| original(outcome)).unwrap_or_default()
+        if outcome.parameters.is_null() {
+            String::new()
+        } else {
+            original(outcome)
+        }
     };
     let Some(line) = &ranks.launcher else {
         return watch(&spec, format, original);

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use ondisk::bytes::{be32, be64};
+use ondisk::xfs::Geometry;
 use ondisk::xfs::btree::Tree;
 use ondisk::xfs::record::{RMAP_ATTR, RMAP_BMBT, RMAP_OFFSET, RMAP_UNWRITTEN, owner};
 
@@ -130,11 +131,17 @@ fn fault(trees: &Trees<'_>, ag: u32, record: &Mapping, raw: u64) -> Option<&'sta
         Some(&RMAP_START)
     } else if record.length == 0 || end > length {
         Some(&RMAP_LENGTH)
-    } else if !(owner::COW..=owner::FS).contains(&who) && !geo.is_inode(who) {
+    } else if !(owner::COW..=owner::FS).contains(&who) && !is_owner(geo, who) {
         Some(&RMAP_OWNER)
     } else {
         None
     }
+}
+
+/// Whether `xfs_repair` takes it for an inode: its block is in a group, be it one of the headers.
+fn is_owner(geo: &Geometry, ino: u64) -> bool {
+    let agbno = geo.agino_block(geo.agino_of(ino));
+    (geo.ino_ag(ino) as u32) < geo.ag_count && agbno < geo.ag_blocks
 }
 
 /// The highest key of a record.

@@ -50,4 +50,8 @@ problems! {
     QUOTA_TIMER = 0x0829 8 "XFS-QUOTA-TIMER" Error Metadata "timer runs although below the limit";
     CNTR_RESERVED = 0x082a 8 "XFS-CNTR-RESERVED" Error Cosmetic "free blocks below what the AGs reserve for their trees (hint)";
     FREE_INOBT = 0x082b 8 "XFS-FREE-INOBT" Error Metadata "blocks of an inode btree are free by the btree of free space";
+    EXT_FORK_ROOM = 0x082c 8 "XFS-EXT-FORK-ROOM" Error Metadata "extents in the inode reach into the attribute fork";
+    EXT_HIGH_BITS = 0x082d 8 "XFS-EXT-HIGH-BITS" Error Metadata "block number of an extent or of a block of its btree has bits above those of groups; xfs_repair drops them";
+    DA_ROOT_BACK = 0x082e 8 "XFS-DA-ROOT-BACK" Error Metadata "root of a tree of hashes has a left neighbour";
+    LOG_REPLAY = 0x082f 8 "XFS-LOG-REPLAY" Error Metadata "the log cannot be replayed in memory; a mount would fail, too, or do what is not done here";
 }

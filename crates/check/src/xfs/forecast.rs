@@ -1,0 +1,426 @@
+//! The forecast of a check of XFS.
+//!
+//! The superblock counts inodes. How many of them are directories it does not say: the sample goes down the inode btree of several
+//! allocation groups to one leaf each, and reads the inodes of its chunks as phase 3 will; it counts the directories among them, and looks at
+//! some of these. What a program computes for each inode is a constant of each program, measured on an AMD EPYC of 2.6 GHz with files of
+//! one name each; the interval allows for CPUs from half to twice as fast, and for a machine as busy as it is now.
+
+use std::time::{Duration, Instant};
+
+use blockio::{BlockSource, Content, Piece, Span};
+use ondisk::bytes::be16;
+use ondisk::xfs::btree::Tree;
+use ondisk::xfs::dinode::{Inode, MAGIC, mode};
+use ondisk::xfs::geometry::CHUNK;
+use ondisk::xfs::{Agi, Extent};
+
+use super::chunks::Chunk;
+use super::metadump;
+use super::phase1;
+use super::phase2::most_levels;
+use super::recovery::Journal;
+use super::volume::Volume;
+use super::xfs_repair::log::Log;
+use crate::Silent;
+use crate::frame::forecast::{Forecast, Interval, Needs, Sample, cpu_share, measured, reading};
+use crate::frame::memory::fit;
+use crate::frame::options::Options;
+use crate::frame::sweep::Crew;
+
+/// Allocation groups that are looked at.
+const PLACES: u32 = 8;
+/// Bytes of inodes that are read in each.
+const INODES: u64 = 4 << 20;
+/// Time that the parallel part takes at most, roughly; the other parts take a quarter each.
+const LONG: Duration = Duration::from_secs(2);
+/// Directories that are looked at.
+const DIRECTORIES: usize = 200;
+/// Bytes of a request of the part that reads one after the other: xfs_repair reads clusters of inodes about so large.
+const REQUEST: u64 = 16 << 10;
+/// Requests of that part in each place.
+const SERIAL: u64 = 128;
+/// Bytes of names of an inode in the directory that names it, hash entry included.
+const NAME: u64 = 40;
+
+/// CPU seconds of this checker for an inode with a name and for a group, and its start.
+const OWN: Work = Work {
+    inode: 0.35e-6,
+    group: 0.02e-3,
+    start: 0.01,
+};
+/// CPU seconds of xfs_repair 6.1 -n.
+const XFS_REPAIR: Work = Work {
+    inode: 1.7e-6,
+    group: 0.1e-3,
+    start: 0.04,
+};
+
+/// What a program computes.
+struct Work {
+    inode: f64,
+    group: f64,
+    start: f64,
+}
+
+impl Work {
+    fn seconds(&self, inodes: u64, groups: u64) -> f64 {
+        inodes as f64 * self.inode + groups as f64 * self.group
+    }
+}
+
+/// What the sample saw.
+#[derive(Default)]
+struct Seen {
+    groups: u64,
+    bytes: u64,
+    holes: u64,
+    inodes: u64,
+    directories: u64,
+    directory_blocks: u64,
+    /// First blocks of directories.
+    blocks: Vec<u64>,
+    /// Where the sampled inodes end.
+    ends: Vec<u64>,
+}
+
+/// Forecasts a check: opens the filesystem and reads a sample.
+///
+/// # Errors
+/// The superblock cannot be used, or the maps do not fit into memory.
+pub(super) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Forecast, String> {
+    if metadump::version(source).is_some() {
+        return Err("no estimate: a file of xfs_metadump is checked as fast as it is read".into());
+    }
+    let mut log = Log::new(options.keep);
+    let opened = phase1::open(source, Journal::default(), options, &Silent, &mut log);
+    let mut volume = opened
+        .ok_or("no estimate: the superblock cannot be used; fslab check gives the reasons")?;
+    let stated = fit(&mut volume)
+        .map_err(|failure| failure.to_string())?
+        .total();
+    let volume = &volume;
+    let begin = Instant::now();
+    let mut seen = Seen::default();
+    let mut sample = Sample {
+        parallel_rate: parallel(volume, &mut seen),
+        serial_rate: serial(volume, &mut seen),
+        cpu_share: cpu_share(volume.options.threads),
+        holes: seen.holes as f64 / (seen.holes + seen.bytes).max(1) as f64,
+        groups: seen.groups,
+        ..Sample::default()
+    };
+    sample.random_read = random(volume, &mut seen);
+    sample.bytes = seen.bytes;
+    sample.seconds = begin.elapsed().as_secs_f64();
+    let basis = Basis::new(volume, &seen);
+    let programs = vec![
+        Needs {
+            program: "fslab check",
+            seconds: own(volume, &basis, &sample),
+            memory: Interval {
+                low: stated as f64 * 0.25,
+                likely: stated as f64 * 0.6,
+                high: stated as f64,
+            },
+        },
+        Needs {
+            program: "xfs_repair -n",
+            seconds: xfs_repair(&basis, &sample),
+            memory: xfs_repair_memory(&basis),
+        },
+    ];
+    Ok(Forecast {
+        name: source.name().to_string(),
+        inodes: basis.inodes,
+        directories: basis.directories,
+        groups: basis.groups,
+        unwritten_groups: 0,
+        table_bytes: basis.table_bytes,
+        directory_bytes: basis.directory_bytes,
+        bitmap_bytes: basis.tree_bytes,
+        maps_are_trees: true,
+        sample,
+        programs,
+    })
+}
+
+/// What there is to read, by the superblock and the sample.
+struct Basis {
+    inodes: u64,
+    directories: u64,
+    groups: u64,
+    table_bytes: u64,
+    directory_bytes: u64,
+    tree_bytes: u64,
+}
+
+impl Basis {
+    fn new(volume: &Volume<'_>, seen: &Seen) -> Basis {
+        let (sb, geo) = (&volume.sb, &volume.geo);
+        let room = geo.blocks.saturating_mul(1 << geo.inopb_log);
+        let all = sb.sb_icount.get().min(room);
+        let inodes = all.saturating_sub(sb.sb_ifree.get());
+        let share = |part: u64| part as f64 / seen.inodes.max(1) as f64;
+        let directories = (inodes as f64 * share(seen.directories)) as u64;
+        let sampled = inodes as f64 * share(seen.directory_blocks) * f64::from(geo.block_size);
+        // Directories of the sample may lie elsewhere than the files that they name.
+        let names = inodes.saturating_mul(NAME);
+        let trees = (all / u64::from(CHUNK)) * 40 + u64::from(geo.ag_count) * 8 * 4096;
+        Basis {
+            inodes,
+            directories: directories.max(1),
+            groups: geo.ag_count.into(),
+            table_bytes: all << geo.inode_log,
+            directory_bytes: (sampled as u64).max(names / 2).min(names.saturating_mul(4)),
+            tree_bytes: trees,
+        }
+    }
+
+    fn bytes(&self, holes: f64) -> f64 {
+        self.table_bytes as f64 * (1.0 - holes) + (self.directory_bytes + self.tree_bytes) as f64
+    }
+}
+
+/// The chunks of one leaf of a group's inode btree, from its middle.
+fn chunks(volume: &Volume<'_>, ag: u32) -> Vec<Chunk> {
+    let geo = &volume.geo;
+    let mut sector = [0; 512];
+    let at = geo.header_offset(ag, 2);
+    if volume.source.read_at(&mut sector, at).is_err() {
+        return Vec::new();
+    }
+    let Ok(agi) = Agi::read(&sector) else {
+        return Vec::new();
+    };
+    let (mut agbno, levels) = (agi.agi_root.get(), agi.agi_level.get());
+    if levels > most_levels(volume, Tree::Ino) {
+        return Vec::new();
+    }
+    let mut chunks = Vec::new();
+    for level in (0..levels).rev() {
+        if !geo.is_agblock(ag, agbno) {
+            break;
+        }
+        let Ok(bytes) = volume.read(geo.fsblock(ag, agbno), 1) else {
+            break;
+        };
+        let used = usize::from(be16(&bytes, 6)).min(Tree::Ino.room(geo, level == 0));
+        if level > 0 {
+            agbno = Tree::Ino.pointer(geo, &bytes, used / 2);
+            continue;
+        }
+        chunks.extend((0..used).filter_map(|nth| {
+            let at = Tree::Ino.record_at(geo, nth);
+            let start = ondisk::bytes::be32(&bytes, at);
+            let sparse = geo.sparse_inodes;
+            geo.is_inode(geo.ino(ag, start)).then(|| Chunk {
+                start,
+                holes: if sparse { be16(&bytes, at + 4) } else { 0 },
+                free: ondisk::bytes::be64(&bytes, at + 8),
+            })
+        }));
+    }
+    chunks
+}
+
+/// Reads inodes of several groups as phase 3 reads them. The rates of the places.
+fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
+    let geo = &volume.geo;
+    let count = geo.ag_count.min(PLACES);
+    let begin = Instant::now();
+    let mut rates = Vec::new();
+    for place in 0..count {
+        let ag = (u64::from(place) * u64::from(geo.ag_count) / u64::from(count)) as u32;
+        let chunk_bytes = u64::from(CHUNK) << geo.inode_log;
+        let mut spans: Vec<Span> = chunks(volume, ag)
+            .iter()
+            .filter(|chunk| chunk.holes == 0)
+            .take((INODES / chunk_bytes).max(1) as usize)
+            .map(|chunk| {
+                let start = geo.ino_offset(geo.ino(ag, chunk.start));
+                Span {
+                    tag: 0,
+                    range: start..start + chunk_bytes,
+                }
+            })
+            .collect();
+        spans.sort_unstable_by_key(|span| span.range.start);
+        let Some(end) = spans.last().map(|span| span.range.end) else {
+            continue;
+        };
+        seen.ends.push(end);
+        seen.groups += 1;
+        rates.extend(one_place(volume, spans, seen));
+        if begin.elapsed() > LONG {
+            break;
+        }
+    }
+    measured(rates)
+}
+
+fn one_place(volume: &Volume<'_>, spans: Vec<Span>, seen: &mut Seen) -> Option<f64> {
+    let begin = Instant::now();
+    let sweeper = volume.sweeper_of(volume.geo.inode_size);
+    let parts = sweeper
+        .run(Crew::All, spans, Seen::default, |part: &mut Seen, piece| {
+            look(volume, part, piece);
+        })
+        .ok()?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let mut bytes = 0;
+    for part in parts {
+        bytes += part.bytes;
+        seen.bytes += part.bytes;
+        seen.holes += part.holes;
+        seen.inodes += part.inodes;
+        seen.directories += part.directories;
+        seen.directory_blocks += part.directory_blocks;
+        seen.blocks.extend(part.blocks);
+    }
+    (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
+}
+
+/// Counts the directories of a piece of inodes.
+fn look(volume: &Volume<'_>, seen: &mut Seen, piece: &Piece<'_>) {
+    const EXTENTS: u8 = 2;
+    let data = match piece.content {
+        Content::Data(data) => data,
+        Content::Hole(len) => {
+            seen.holes += len;
+            return;
+        }
+        Content::Failed(_) => return,
+    };
+    seen.bytes += data.len() as u64;
+    for bytes in data.chunks_exact(volume.geo.inode_size as usize) {
+        let inode = Inode::new(&volume.geo, bytes);
+        if inode.magic() != MAGIC || inode.mode() == 0 {
+            continue;
+        }
+        seen.inodes += 1;
+        if inode.file_type() != mode::DIRECTORY {
+            continue;
+        }
+        seen.directories += 1;
+        seen.directory_blocks += inode.nblocks().min(1 << 20);
+        let first = Extent::read(inode.data_fork()).block;
+        if inode.format() == EXTENTS && volume.geo.is_block(first) {
+            seen.blocks.push(first);
+        }
+    }
+}
+
+/// Bytes per second of one request after the other, past the inodes that were read.
+fn serial(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
+    let mut buffer = vec![0; REQUEST as usize];
+    let (begin, mut bytes) = (Instant::now(), 0);
+    for end in &seen.ends {
+        let mut at = end.next_multiple_of(REQUEST);
+        for _ in 0..SERIAL {
+            let inside = at + REQUEST <= volume.source.len();
+            if begin.elapsed() > LONG / 4
+                || !inside
+                || volume.source.read_at(&mut buffer, at).is_err()
+            {
+                break;
+            }
+            at += REQUEST;
+            bytes += REQUEST;
+        }
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    seen.bytes += bytes;
+    if bytes < 4 * REQUEST || seconds <= 0.0 {
+        return 0.0;
+    }
+    bytes as f64 / seconds
+}
+
+/// Seconds of one read of one block at random places: first blocks of directories.
+fn random(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
+    let stride = (seen.blocks.len() / DIRECTORIES).max(1);
+    let mut blocks: Vec<u64> = seen.blocks.iter().copied().step_by(stride).collect();
+    // Never in the order of the device, in which it would read ahead.
+    blocks.sort_by_key(|block| block.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let (begin, mut reads) = (Instant::now(), 0_u32);
+    for block in blocks {
+        if begin.elapsed() > LONG / 4 {
+            break;
+        }
+        reads += u32::from(volume.read(block, 1).is_ok());
+    }
+    seen.bytes += u64::from(reads) * u64::from(volume.geo.block_size);
+    if reads == 0 {
+        return 0.0;
+    }
+    begin.elapsed().as_secs_f64() / f64::from(reads)
+}
+
+/// Time of this checker: it reads while it computes, in all threads.
+fn own(volume: &Volume<'_>, basis: &Basis, sample: &Sample) -> Interval {
+    let bytes = basis.bytes(sample.holes);
+    let threads = volume.options.threads.max(1) as f64;
+    let work = OWN.seconds(basis.inodes, basis.groups) / threads;
+    let busy = work / sample.cpu_share;
+    let rate = sample.parallel_rate;
+    let depth = volume.options.sweep.depth.max(1) as f64;
+    let scattered = basis.directories as f64 * sample.random_read / depth;
+    Interval {
+        low: 0.5 * (OWN.start + reading(bytes, rate.high).max(work / 2.0)),
+        likely: OWN.start + reading(bytes, rate.likely).max(busy) + 0.25 * scattered,
+        high: 1.4
+            * (2.0 * OWN.start / sample.cpu_share
+                + reading(bytes, rate.low)
+                + 2.0 * busy
+                + scattered),
+    }
+}
+
+/// Time of xfs_repair: inodes and directories twice, what was read before mostly from its cache; its prefetching threads hide a part of the
+/// waiting.
+fn xfs_repair(basis: &Basis, sample: &Sample) -> Interval {
+    let bytes = basis.bytes(sample.holes);
+    let serial = if sample.serial_rate > 0.0 {
+        sample.serial_rate
+    } else {
+        sample.parallel_rate.low
+    };
+    let work = XFS_REPAIR.seconds(basis.inodes, basis.groups);
+    let busy = work / sample.cpu_share;
+    let fast = reading(bytes, sample.parallel_rate.high.max(serial));
+    let slow = reading(2.0 * bytes, serial.min(sample.parallel_rate.low));
+    let scattered = basis.directories as f64 * sample.random_read;
+    Interval {
+        low: 0.5 * (XFS_REPAIR.start + fast.max(work / 2.0)),
+        likely: XFS_REPAIR.start + reading(bytes, serial).max(fast) * 0.7 + busy + 0.3 * scattered,
+        high: 1.4 * (2.0 * XFS_REPAIR.start / sample.cpu_share + slow + 1.6 * busy + scattered),
+    }
+}
+
+/// Memory of xfs_repair: itself, about ten bytes for an inode, and its cache, which holds what it has read up to three quarters of the
+/// machine's memory.
+fn xfs_repair_memory(basis: &Basis) -> Interval {
+    let mib = f64::from(1 << 20);
+    let (inodes, cached) = (
+        basis.inodes as f64,
+        (basis.table_bytes + basis.directory_bytes) as f64,
+    );
+    Interval {
+        low: 8.0 * mib + 6.0 * inodes,
+        likely: 13.0 * mib + 10.0 * inodes + cached,
+        high: 32.0 * mib + 40.0 * inodes + 1.5 * cached,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockio::Ram;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_filesystem_has_no_estimate() {
+        let why = forecast(&Ram::sparse(1 << 20), &Options::default()).unwrap_err();
+        assert!(why.starts_with("no estimate"), "{why}");
+    }
+}

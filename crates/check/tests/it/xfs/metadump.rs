@@ -1,0 +1,186 @@
+//! Files of the installed xfs_metadump, judged as the filesystems that they were made of.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use check::report::{Judge, Report};
+use ondisk::bytes::{be16, be64};
+use ondisk::xfs::btree::Tree;
+
+use super::disk::Disk;
+use super::volume::{Forged, forged, lines, report, tools};
+
+/// Every form of directory and attribute.
+const PROFILE: &str = r#"
+    files = 1500
+    per_directory = [["3-9", 20], ["20-60", 10], ["200-300", 2], ["600-700", 1]]
+    file_size = [["0", 1], ["1-9k", 9]]
+    [names]
+    length = "4-40"
+    [kinds]
+    symlinks = 0.05
+    target_length = [["9-99", 2], ["400-900", 1]]
+    [attributes]
+    inode = 0.05
+    block = 0.05
+"#;
+
+/// A dump made with these options.
+fn dump(image: &Forged, options: &[&str]) -> Option<PathBuf> {
+    let to = image
+        .image
+        .with_extension(format!("dump{}", options.concat()));
+    let output = Command::new("xfs_metadump")
+        .args(options)
+        .args([&image.image, &to])
+        .output();
+    match output {
+        Ok(output) if output.status.success() => Some(to),
+        Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+        Err(_) => {
+            testkit::skip!("needs xfs_metadump");
+            None
+        }
+    }
+}
+
+fn codes(report: &Report) -> Vec<&'static str> {
+    report
+        .findings
+        .tallies
+        .iter()
+        .map(|tally| tally.problem.name)
+        .collect()
+}
+
+/// What was restored of a dump, as `xfs_repair -n` judges it.
+fn restored(dump: &Path) -> Option<i32> {
+    let to = dump.with_extension("restored");
+    let words = [dump, &to];
+    let made = Command::new("xfs_mdrestore").args(words).output().ok()?;
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    let code = Command::new("xfs_repair")
+        .args(["-n", "-f"])
+        .arg(&to)
+        .output()
+        .ok()?
+        .status
+        .code();
+    std::fs::remove_file(to).unwrap();
+    code
+}
+
+#[test]
+fn dumps_of_sound_filesystems_are_sound() {
+    if !tools() {
+        return;
+    }
+    // Names changed, names as they are, and unused bytes as they are, too.
+    let kinds: [(&str, &[&[&str]]); 2] = [("rmapbt", &[&[], &["-o"]]), ("nocrc", &[&["-o", "-a"]])];
+    for (features, dumps) in kinds {
+        let image = forged("300M", features, PROFILE);
+        for options in dumps {
+            let Some(dump) = dump(&image, options) else {
+                return;
+            };
+            let found = report(&dump, 1);
+            let lines = lines(&found);
+            assert!(
+                found.verdict(Judge::Reference).is_clean(),
+                "{features} {options:?}: {lines:#?}"
+            );
+            assert!(
+                found.verdict(Judge::Strict).is_clean(),
+                "{features} {options:?}: {lines:#?}"
+            );
+            assert!(found.inventory.unwrap().files.regular > 1000);
+        }
+    }
+}
+
+#[test]
+fn damage_is_in_the_dump_and_what_is_not_in_it_is_said() {
+    if !tools() {
+        return;
+    }
+    let image = forged("300M", "", PROFILE);
+    let disk = Disk::open(&image.image);
+    let root = disk.sb.sb_rootino.get();
+    disk.inode(root, |bytes| {
+        bytes[16..20].copy_from_slice(&9_u32.to_be_bytes());
+    });
+    let Some(whole) = dump(&image, &["-o"]) else {
+        return;
+    };
+    let found = report(&whole, 1);
+    assert_eq!(codes(&found), ["XFS-NLINK"]);
+    if let Some(code) = restored(&whole) {
+        assert_eq!(code, 1);
+    }
+}
+
+/// The dump without the blocks of 512 bytes in this range of the device.
+fn without(dump: &Path, from: u64, to: u64) -> PathBuf {
+    let bytes = std::fs::read(dump).unwrap();
+    let (mut kept, mut at) = (Vec::new(), 0);
+    loop {
+        let index = &bytes[at..at + 512];
+        let count = usize::from(be16(index, 4));
+        for nth in 0..count {
+            let address = be64(index, 8 + 8 * nth);
+            let block = &bytes[at + 512 * (nth + 1)..][..512];
+            if !(from..to).contains(&(address * 512)) {
+                kept.push((address, block));
+            }
+        }
+        if count < 63 {
+            break;
+        }
+        at += 512 * 64;
+    }
+    let mut out = Vec::new();
+    for chunk in kept.chunks(63).chain(std::iter::once(&[][..])) {
+        let mut index = bytes[..512].to_vec();
+        index[4..6].copy_from_slice(&(chunk.len() as u16).to_be_bytes());
+        index[8..].fill(0);
+        for (nth, (address, _)) in chunk.iter().enumerate() {
+            index[8 + 8 * nth..16 + 8 * nth].copy_from_slice(&address.to_be_bytes());
+        }
+        out.extend(index);
+        for (_, block) in chunk {
+            out.extend(*block);
+        }
+        if chunk.len() < 63 {
+            break;
+        }
+    }
+    let path = dump.with_extension("less");
+    std::fs::write(&path, out).unwrap();
+    path
+}
+
+#[test]
+fn what_a_dump_left_out_is_said_to_be_not_in_it() {
+    if !tools() {
+        return;
+    }
+    let image = forged("300M", "", PROFILE);
+    let disk = Disk::open(&image.image);
+    let Some(whole) = dump(&image, &["-o"]) else {
+        return;
+    };
+    let (root, _) = disk.root(1, Tree::Cnt);
+    let at = disk.geo.offset(1, root);
+    let less = without(&whole, at, at + 4096);
+    let about = lines(&report(&less, 1));
+    let magic = about.iter().find(|line| line.starts_with("XFS-FSBT-MAGIC"));
+    let magic = magic.unwrap_or_else(|| panic!("{about:#?}"));
+    assert!(magic.contains("not in the dump"), "{about:#?}");
+    // The rest of the dump is as it was.
+    let same = without(&whole, 0, 0);
+    assert!(lines(&report(&same, 1)).is_empty());
+}
