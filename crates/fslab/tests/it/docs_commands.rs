@@ -68,6 +68,8 @@ const RULES: &[(&str, Test)] = &[
     ("fslab layout", RUN),
     // e2fsck ends with 4, too: what mke2fs has left uninitialised is judged when the superblock is a backup.
     ("-b 32768", Test::RunTo(4)),
+    ("--log replay-in-memory", Test::Parse),
+    ("--log-device", Test::Parse),
     ("fslab check", RUN),
     ("fslab clean", RUN),
     ("fslab man", RUN),
@@ -75,6 +77,7 @@ const RULES: &[(&str, Test)] = &[
     ("trace report", RUN),
     ("fslab replay", Test::Parse),
     ("device serve", Test::Parse),
+    ("device bench /dev", Test::Parse),
     ("fslab device", RUN),
     ("--store postgresql", Test::Parse),
     ("fslab import", RUN),

@@ -295,7 +295,7 @@ fn a_disk_without_room_is_reported_before_the_run_needs_root() {
     assert_code(&output, 2);
     let line = error_line(&output);
     assert!(
-        line.contains("MiB free, and a trial of this plan needs up to"),
+        line.contains("its image would take 70.2 GB and small has 0.1 GB free"),
         "{line}"
     );
 }

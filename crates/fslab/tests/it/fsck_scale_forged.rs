@@ -69,7 +69,7 @@ fn every_cell_is_checked_by_both_programs_needs_root() {
 fn says_so(scratch: &Scratch, mail: &str) {
     let words = mail.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in [
-        "fslab check time",
+        "checker=fslab device_size=30199m",
         "Fragmented case",
         "Passes of the check",
         "Forging",
@@ -100,7 +100,7 @@ fn what_does_not_fit_the_disk_is_left_out_needs_root() {
     }
     let words = "run fsck-scale --profile paper-forged --filter filesystem=xfs --filter memory=none --filter checker=fslab \
          --filter workload=fill --filter device_size=72t --filter total_files=420000000,6000 \
-         --set fill.total_files=420000000,6000 --set fill.size=70000 --set run.reference_seconds=0 --out out";
+         --set fill.total_files=[420000000,6000] --set fill.size=70000 --set run.reference_seconds=0 --out out";
     let output = fslab(&scratch, words);
     assert_code(&output, 7);
     let run = Run::load(&scratch.join("out")).unwrap();

@@ -55,10 +55,7 @@ impl Sqlite {
 
     fn on(opened: rusqlite::Result<Connection>, path: &Path) -> Result<Sqlite, Error> {
         let name = path.display().to_string();
-        let failed = |cause: rusqlite::Error| Error::Database {
-            store: name.clone(),
-            why: cause.to_string(),
-        };
+        let failed = |cause: rusqlite::Error| failed(&name, &cause);
         let connection = opened.map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         connection
@@ -71,15 +68,7 @@ impl Sqlite {
     }
 
     fn failed(&self, cause: &rusqlite::Error) -> Error {
-        if cause.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) {
-            return Error::NotAStore {
-                store: self.name.clone(),
-            };
-        }
-        Error::Database {
-            store: self.name.clone(),
-            why: cause.to_string(),
-        }
+        failed(&self.name, cause)
     }
 
     fn batch(&self, sql: &str) -> Result<(), Error> {
@@ -125,6 +114,15 @@ impl Sqlite {
         }
         Ok(())
     }
+}
+
+fn failed(store: &str, cause: &rusqlite::Error) -> Error {
+    let store = store.to_owned();
+    if cause.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) {
+        return Error::NotAStore { store };
+    }
+    let why = cause.to_string();
+    Error::Database { store, why }
 }
 
 impl Engine for Sqlite {
