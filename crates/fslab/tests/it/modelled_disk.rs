@@ -212,13 +212,19 @@ impl Served {
             child,
             file: folder.join("it"),
         };
-        served.counters();
+        served.say("begin 0");
         served
     }
 
-    fn counters(&mut self) -> Value {
+    /// A line to it, its counters from it.
+    fn say(&mut self, text: &str) -> Value {
         let mut line = String::new();
-        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        self.child
+            .stdin
+            .as_mut()
+            .unwrap()
+            .write_all(format!("{text}\n").as_bytes())
+            .unwrap();
         // One line at a time: nothing is read ahead that a later reader would miss.
         BufReader::new(self.child.stdout.as_mut().unwrap())
             .read_line(&mut line)
@@ -258,7 +264,7 @@ fn a_served_file_keeps_bytes_gives_up_holes_and_counts_needs_root() {
         assert_eq!(back[..4096], [0; 4096]);
     }
     assert!(file.read_at(&mut [0; 8], 64 << 20).unwrap() == 0);
-    let counters = served.counters();
+    let counters = served.say("");
     assert!(counters["requests"].as_u64().unwrap() >= 4, "{counters}");
     drop((file, fresh));
     // Without its input it ends.
