@@ -274,7 +274,8 @@ mod tests {
                 r#"{"number":2,"made":"mapped","name":"fslab-7-0-slice1"}"#,
                 r#"{"number":3,"made":"array","device":"/dev/md0","uuid":"1:2:3:4"}"#,
                 r#"{"number":4,"made":"null_blk","name":"nullb2"}"#,
-                r#"{"number":5,"made":"mount","device":"/dev/md0","point":"/run/mnt/1"}"#,
+                r#"{"number":5,"made":"served","device":"/dev/loop3","file":"fslab-7-0-model"}"#,
+                r#"{"number":6,"made":"mount","device":"/dev/md0","point":"/run/mnt/1"}"#,
             ]
         );
         drop(journal);
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(read, steps);
         // Gone already is success, for each kind: clean may come twice.
         let host = Host::below(run.path());
-        for step in &steps[..4] {
+        for step in &steps[..5] {
             assert!(!is_there(&host, step), "{step:?}");
             undo(&host, step).unwrap();
         }

@@ -113,7 +113,9 @@ fn a_log_replayed_in_memory_is_judged_as_after_a_mount_needs_root() {
             fact.and_then(|(_, value)| value.as_u64())
         };
         assert!(fact("replayed_transactions") > Some(0), "{facts:?}");
-        assert_eq!(fact("unlinked_inodes"), Some(1), "{facts:?}");
+        // The file that is open, and removed ones that the kernel had not freed yet.
+        let unlinked = fact("unlinked_inodes").unwrap();
+        assert!(unlinked > 0, "{facts:?}");
         assert!(
             found.verdict(Judge::Strict).is_clean(),
             "{words:?}: {lines:#?}"
@@ -127,7 +129,7 @@ fn a_log_replayed_in_memory_is_judged_as_after_a_mount_needs_root() {
         let after = report(&copy, 1);
         let (was, is) = (found.inventory.unwrap(), after.inventory.unwrap());
         assert_eq!(was.files.directories, is.files.directories);
-        assert_eq!(was.files.regular, is.files.regular + 1);
+        assert_eq!(was.files.regular, is.files.regular + unlinked);
     }
 }
 

@@ -339,7 +339,9 @@ fn contents_of_directories_and_attributes_are_judged_as_xfs_repair_does() {
     if !tools() {
         return;
     }
-    let image = forged("400M", "nocrc", PROFILE);
+    let profile =
+        "files = 6000\nper_directory = [['3-5', 5], ['900-1200', 1]]\n[names]\nlength = '9-12'\n";
+    let image = forged("400M", "nocrc", profile);
     let disk = Disk::open(&image.image);
     let leaf = 1 << 35 >> disk.geo.block_log;
     let node_block = |inode: &dinode::Inode<'_>| {

@@ -22,7 +22,7 @@ problems! {
     AGFL_HEADER = 0x080d 8 "XFS-AGFL-HEADER" Error Metadata "magic number, group or UUID of a free list, with a right checksum";
     AGFL_TAIL = 0x080e 8 "XFS-AGFL-TAIL" Error Cosmetic "entries that are not in use and not null: kernels leave them there";
     AGF_RANGE = 0x080f 8 "XFS-AGF-RANGE" Error Metadata "a counter of the AGF is larger than is possible";
-    AGI_HINTS = 0x0810 8 "XFS-AGI-HINTS" Error Metadata "agi_newino leads to no chunk, or agi_dirino is not null";
+    AGI_HINTS = 0x0810 8 "XFS-AGI-HINTS" Error Cosmetic "agi_newino leads to no chunk (kernels leave it when a chunk is freed), or agi_dirino is not null";
     UNLINKED_LIST = 0x0811 8 "XFS-UNLINKED-LIST" Error Accounting "list of unlinked inodes has a loop, an inode with links, or one of another bucket";
     SB_COPY_STALE = 0x0812 8 "XFS-SB-COPY-STALE" Error Cosmetic "copy of the superblock with an old UUID, label, root inode or log sector";
     SB_BAD2_ZERO = 0x0813 8 "XFS-SB-BAD2-ZERO" Error Metadata "the twin of features2 is 0";
