@@ -229,8 +229,8 @@ impl Estimator {
         let drawn = self.drawn(catalogue, name, job)?;
         let structural = job.structural();
         let seconds = |times: Vec<Nanoseconds>| -> Estimate {
-            let times = times.into_iter().map(|ns| ns as f64 / 1e9).collect();
-            Estimate::of(times, structural)
+            let times: Vec<f64> = times.into_iter().map(|ns| ns as f64 / 1e9).collect();
+            Estimate::of(&times, structural)
         };
         let whole = seconds(drawn.iter().map(|run| run.elapsed).collect());
         let phase = |index: usize| {

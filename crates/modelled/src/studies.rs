@@ -254,7 +254,7 @@ fn compare(
     } else {
         Structural::Scattered
     };
-    let interval = Estimate::of(drawn?, structural);
+    let interval = Estimate::of(&drawn?, structural);
     let ids: Result<Vec<f64>, String> =
         row.published.iter().map(|id| published.value(id)).collect();
     let values = ids?.into_iter().chain(row.printed.iter().copied());
