@@ -44,13 +44,13 @@ const NAME: u64 = 40;
 
 /// CPU seconds of this checker for an inode with a name and for a group, and its start.
 const OWN: Work = Work {
-    inode: 0.35e-6,
+    inode: 0.25e-6,
     group: 0.02e-3,
     start: 0.01,
 };
 /// CPU seconds of xfs_repair 6.1 -n.
 const XFS_REPAIR: Work = Work {
-    inode: 1.7e-6,
+    inode: 1.9e-6,
     group: 0.1e-3,
     start: 0.04,
 };
