@@ -77,7 +77,6 @@ const RULES: &[(&str, Test)] = &[
     ("trace report", RUN),
     ("fslab replay", Test::Parse),
     ("device serve", Test::Parse),
-    ("device bench /dev", Test::Parse),
     ("fslab device", RUN),
     ("--store postgresql", Test::Parse),
     ("fslab import", RUN),
