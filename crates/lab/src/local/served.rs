@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(evidence.holds, Some(true));
         assert_eq!(
             evidence.detail,
-            "1000 requests, modelled 12 ms each; answers left 10 us late on average, 0.40 % of them more than 50 us"
+            "1,000 requests, modelled 12 ms each; answers left 10 us late on average, 0.40 % of them more than 50 us"
         );
         let late = Served {
             late: 11,
