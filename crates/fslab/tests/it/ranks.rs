@@ -396,7 +396,7 @@ fn a_library_that_does_not_fit_is_refused_and_nothing_is_written() {
         let scratch = Scratch::new();
         let study = STUDY.replace(
             "kind = \"metadata\"\nranks = 2\nfiles = 50",
-            "kind = \"age\"",
+            "kind = \"tree\"",
         );
         let output = run_study(mpi, &scratch, &study, "");
         assert_code(&output, 2);
