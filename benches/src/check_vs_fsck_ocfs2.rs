@@ -23,10 +23,9 @@ use crate::checker_pairs::{Checkers, From};
 use crate::checker_rows;
 use crate::needs;
 use crate::pairs::Pairs;
-use crate::run::{Stop, verdict};
+use crate::run::verdict;
 use crate::table::{Printer, Row, Table};
 
-const MIB: f64 = (1 << 20) as f64;
 /// Files of the measurements of 2011.
 const FILES: u64 = 1_556_247;
 
@@ -94,15 +93,7 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     }
     needs::root("dropping caches")?;
     needs::peers(&["fsck.ocfs2", "mkfs.ocfs2"].map(|program| (program, "ocfs2-tools")))?;
-    let own = std::env::current_exe()?;
-    let fslab = arguments.fslab.clone();
-    let fslab = fslab.unwrap_or_else(|| own.with_file_name("fslab"));
-    needs::measured(&fslab)?;
-    let checkers = Checkers {
-        fslab: fslab.display().to_string(),
-        pairs: arguments.times.pairs(),
-        stop: Stop::on_signals()?,
-    };
+    let checkers = Checkers::of(arguments.fslab.as_deref(), arguments.times.pairs())?;
     let folder = tempfile::Builder::new()
         .prefix("fslab-check-ocfs2-")
         .tempdir_in(&arguments.place.dir)?;
@@ -117,15 +108,9 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
 }
 
 fn compare(checkers: &Checkers, arguments: &Arguments, image: &Path) -> Result<bool> {
-    let (bytes, requests) = checkers.reads(image)?;
-    let mut table = Table::new(
-        format!(
-            "{} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
-            arguments.files,
-            bytes / MIB
-        ),
-        &["check", "fsck.ocfs2", "faster", "pairs"],
-    );
+    let reads = checkers.reads(image)?;
+    let bytes = reads.0;
+    let mut table = checker_rows::table(arguments.files, reads, "fsck.ocfs2");
     let (mut peaks, mut beside) = (Peaks::default(), None);
     let reference = ("fsck.ocfs2", &["-fn"][..]);
     for &part in &arguments.parts {

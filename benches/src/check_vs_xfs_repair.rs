@@ -24,10 +24,8 @@ use crate::checker_pairs::{Checkers, From};
 use crate::checker_rows;
 use crate::needs;
 use crate::pairs::Pairs;
-use crate::run::{Stop, verdict};
+use crate::run::verdict;
 use crate::table::{Printer, Row, Table};
-
-const MIB: f64 = (1 << 20) as f64;
 
 /// Measures the checker against xfs_repair.
 #[derive(Parser, Debug)]
@@ -125,15 +123,7 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     }
     needs::root("dropping caches")?;
     needs::peers(&["xfs_repair", "mkfs.xfs"].map(|program| (program, "xfsprogs")))?;
-    let own = std::env::current_exe()?;
-    let fslab = arguments.fslab.clone();
-    let fslab = fslab.unwrap_or_else(|| own.with_file_name("fslab"));
-    needs::measured(&fslab)?;
-    let checkers = Checkers {
-        fslab: fslab.display().to_string(),
-        pairs: arguments.times.pairs(),
-        stop: Stop::on_signals()?,
-    };
+    let checkers = Checkers::of(arguments.fslab.as_deref(), arguments.times.pairs())?;
     let folder = tempfile::Builder::new()
         .prefix("fslab-check-xfs-")
         .tempdir_in(&arguments.place.dir)?;
@@ -151,15 +141,9 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
 }
 
 fn compare(checkers: &Checkers, arguments: &Arguments, image: &Path) -> Result<bool> {
-    let (bytes, requests) = checkers.reads(image)?;
-    let mut table = Table::new(
-        format!(
-            "{} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
-            arguments.files,
-            bytes / MIB
-        ),
-        &["check", "xfs_repair", "faster", "pairs"],
-    );
+    let reads = checkers.reads(image)?;
+    let bytes = reads.0;
+    let mut table = checker_rows::table(arguments.files, reads, "xfs_repair");
     let mut memory = Table::new("Peak memory, MiB", &["check", "xfs_repair", "ratio"]);
     let mut beside = None;
     for &part in &arguments.parts {

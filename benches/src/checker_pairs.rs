@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use crate::check_vs_e2fsck::{Peaks, cold};
+use crate::needs;
 use crate::pairs::{Pairs, in_turn};
 use crate::run::{Stop, output};
 use crate::watched::{self, Took};
@@ -15,6 +16,18 @@ use crate::watched::{self, Took};
 const MIB: f64 = (1 << 20) as f64;
 /// Of a hot image at most one byte in this many comes from its disk.
 const COLD_SHARE: u64 = 50;
+
+/// Reports a pair as it ends. One that does not count was not hot.
+pub(crate) fn report(part: &str, ours: Took, theirs: Took, counts: bool) {
+    eprintln!(
+        "{part}: {:.3} and {:.3} s, {:.1} and {:.1} MiB from devices{}",
+        ours.seconds,
+        theirs.seconds,
+        ours.fetched as f64 / MIB,
+        theirs.fetched as f64 / MIB,
+        if counts { "" } else { ": not hot, once more" }
+    );
+}
 
 /// Where what is read comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +52,21 @@ pub(crate) struct Checkers {
 }
 
 impl Checkers {
+    /// The `fslab` that was named, else the one beside this program, and the pairs of a part.
+    ///
+    /// # Errors
+    /// There is no such program, or it is a debug build.
+    pub(crate) fn of(fslab: Option<&Path>, pairs: u32) -> Result<Checkers> {
+        let beside = std::env::current_exe()?.with_file_name("fslab");
+        let fslab = fslab.unwrap_or(&beside);
+        needs::measured(fslab)?;
+        Ok(Checkers {
+            fslab: fslab.display().to_string(),
+            pairs,
+            stop: Stop::on_signals()?,
+        })
+    }
+
     /// Forges an image unless it is there: `words` are the arguments of `fslab forge`, `format` first; the path comes second.
     ///
     /// # Errors
@@ -115,14 +143,7 @@ impl Checkers {
             )?;
             tried += 1;
             let counts = from != From::Cache || ours.fetched <= allowed;
-            eprintln!(
-                "{part}: {:.3} and {:.3} s, {:.1} MiB and {:.1} MiB from devices{}",
-                ours.seconds,
-                theirs.seconds,
-                ours.fetched as f64 / MIB,
-                theirs.fetched as f64 / MIB,
-                if counts { "" } else { ": not hot, once more" }
-            );
+            report(part, ours, theirs, counts);
             if counts {
                 peaks.take(Peaks {
                     ours: ours.peak,

@@ -12,6 +12,18 @@ use crate::table::{Row, Table};
 
 const MIB: f64 = (1 << 20) as f64;
 
+/// The table of [`faster`] rows for an image of so many files, of which the checker reads these bytes in these requests; `program` is
+/// the reference.
+pub(crate) fn table(files: u64, (bytes, requests): (f64, f64), program: &str) -> Table {
+    Table::new(
+        format!(
+            "{files} files; check reads {:.1} MiB in {requests:.0} requests; seconds",
+            bytes / MIB
+        ),
+        &["check", program, "faster", "pairs"],
+    )
+}
+
 /// Seconds of both, and how many times faster the checker is, with the least and the most of the pairs. Without a target it is met.
 pub(crate) fn faster(name: &str, target: Option<f64>, pairs: &Pairs) -> Row {
     // Theirs over ours: how many times faster.

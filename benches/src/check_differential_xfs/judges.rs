@@ -94,7 +94,7 @@ pub(crate) fn ours(image: &Path, patience: Duration) -> Judgement {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let source = blockio::Buffered::open(image).map_err(|error| error.to_string())?;
         let observer = Deadline(Instant::now() + patience);
-        let report = xfs::Checker.check(&source, &options, &observer);
+        let report = xfs::Checker::default().check(&source, &options, &observer);
         let report = report.map_err(|error| error.to_string())?;
         let lines = report.findings.list.iter().take(LINES).map(|finding| {
             format!(

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use crate::checker_pairs;
 use crate::limited::Limited;
 use crate::pairs::{Pairs, in_turn, median};
 use crate::run::{drop_caches, output};
@@ -57,14 +58,7 @@ impl Measured {
     fn take(&mut self, part: Part, ours: Took, theirs: Took) {
         let fetched = ours.fetched.max(theirs.fetched);
         let counts = part != Part::Hot || fetched <= self.allowed;
-        eprintln!(
-            "{part:?}: {:.3} and {:.3} s, {:.1} and {:.1} MiB from devices{}",
-            ours.seconds,
-            theirs.seconds,
-            ours.fetched as f64 / MIB,
-            theirs.fetched as f64 / MIB,
-            if counts { "" } else { ": not hot, once more" }
-        );
+        checker_pairs::report(&format!("{part:?}"), ours, theirs, counts);
         if !counts {
             self.repeated.push(fetched);
             return;
