@@ -71,9 +71,19 @@ use crate::frame::report::Report;
 pub use recovery::Options;
 pub use run::{check, check_with};
 
-/// The checker of XFS.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Checker;
+/// The checker of XFS, with the options that only it has.
+#[derive(Clone, Debug, Default)]
+pub struct Checker {
+    /// Its own options.
+    pub options: Options,
+}
+
+impl Checker {
+    /// A checker with these options.
+    pub fn new(options: Options) -> Checker {
+        Checker { options }
+    }
+}
 
 impl crate::Checker for Checker {
     fn format(&self) -> Family {
@@ -94,34 +104,7 @@ impl crate::Checker for Checker {
         options: &Common,
         observer: &dyn Observer,
     ) -> Result<Report, Failure> {
-        check(source, options, observer)
-    }
-}
-
-/// The checker of XFS, with a choice of what is done about the log.
-#[derive(Clone, Debug, Default)]
-pub struct WithLog(pub Options);
-
-impl crate::Checker for WithLog {
-    fn format(&self) -> Family {
-        Family::Xfs
-    }
-
-    fn passes(&self) -> &'static [Pass] {
-        &xfs_repair::PASSES
-    }
-
-    fn forecast(&self, source: &dyn BlockSource, options: &Common) -> Result<Forecast, String> {
-        forecast::forecast(source, options)
-    }
-
-    fn check(
-        &self,
-        source: &dyn BlockSource,
-        options: &Common,
-        observer: &dyn Observer,
-    ) -> Result<Report, Failure> {
-        check_with(source, options, &self.0, observer)
+        check_with(source, options, &self.options, observer)
     }
 }
 
@@ -130,5 +113,5 @@ pub(crate) fn recognise(source: &dyn BlockSource) -> Option<Box<dyn crate::Check
     let mut bytes = [0; SIZE];
     let found = source.read_at(&mut bytes, 0).is_ok() && Superblock::read(&bytes).is_ok();
     let found = found || metadump::version(source).is_some();
-    found.then(|| Box::new(Checker) as Box<dyn crate::Checker>)
+    found.then(|| Box::new(Checker::default()) as Box<dyn crate::Checker>)
 }

@@ -7,6 +7,7 @@
 )]
 
 mod attributes;
+mod bounds;
 mod cases;
 mod codes;
 mod common;

@@ -1,7 +1,5 @@
 //! OCFS2 against fsck.ocfs2 -fn: volumes of mkfs.ocfs2 with contents, damaged field by field and at random.
 
-use crate::raw::allocator;
-
 mod bounds;
 mod buckets;
 mod codes;

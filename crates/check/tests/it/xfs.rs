@@ -1,7 +1,5 @@
 //! XFS, compared with what `xfs_repair -n` says of sound and damaged filesystems.
 
-use crate::raw::allocator;
-
 mod bounds;
 mod codes;
 mod damage;

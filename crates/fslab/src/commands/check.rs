@@ -271,7 +271,7 @@ fn checker(
     let of_xfs = log.replay || log.device.is_some();
     let found = ::check::for_source(source).filter(|_| !of_ext4);
     let found = found.map(|found| match found.format() {
-        Family::Xfs => Box::new(xfs::WithLog(log.clone())) as Box<dyn Checker>,
+        Family::Xfs => Box::new(xfs::Checker::new(log.clone())) as Box<dyn Checker>,
         _ => found,
     });
     match (args.kind, args.verdict, &found) {
@@ -279,9 +279,9 @@ fn checker(
             return Ok(Box::new(ocfs2::Checker));
         }
         (Some(TypeArg::Xfs), _, _) | (None, VerdictArg::XfsRepair, None) => {
-            return Ok(Box::new(xfs::WithLog(log)));
+            return Ok(Box::new(xfs::Checker::new(log)));
         }
-        (None, _, None) if of_xfs && !of_ext4 => return Ok(Box::new(xfs::WithLog(log))),
+        (None, _, None) if of_xfs && !of_ext4 => return Ok(Box::new(xfs::Checker::new(log))),
         _ => {}
     }
     let found = found.filter(|_| args.kind != Some(TypeArg::Ext4));

@@ -16,7 +16,7 @@ use super::volume::{Forged, lines, made, report, tools};
 /// The report on an image whose log is replayed in memory.
 fn replayed(image: &Path) -> Report {
     let source = blockio::open(image, Mode::Buffered).unwrap().source;
-    let checker = xfs::WithLog(xfs::Options {
+    let checker = xfs::Checker::new(xfs::Options {
         replay: true,
         device: None,
     });
@@ -204,7 +204,7 @@ fn an_external_log_is_read_from_its_device() {
     assert!(alone.verdict(Judge::Strict).is_clean());
     let source = blockio::open(&made.image, Mode::Buffered).unwrap().source;
     let device = blockio::open(&log, Mode::Buffered).unwrap().source;
-    let checker = xfs::WithLog(xfs::Options {
+    let checker = xfs::Checker::new(xfs::Options {
         replay: false,
         device: Some(Arc::from(device)),
     });

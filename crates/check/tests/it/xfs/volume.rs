@@ -79,7 +79,9 @@ pub(super) fn report(image: &Path, threads: usize) -> Report {
     let source = blockio::open(image, Mode::Buffered).unwrap().source;
     let mut options = Options::default();
     options.set_threads(threads);
-    xfs::Checker.check(&*source, &options, &Silent).unwrap()
+    xfs::Checker::default()
+        .check(&*source, &options, &Silent)
+        .unwrap()
 }
 
 /// The findings, a line each.
