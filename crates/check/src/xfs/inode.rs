@@ -218,7 +218,7 @@ fn extents_in_inode(
     sink: &mut impl Sink,
 ) -> bool {
     let (bytes, fork_bytes) = match fork {
-        // As xfs_repair reads them: into the attribute fork, if there are so many.
+        // As xfs_repair reads them: past the end of the data fork, if the count says so.
         Fork::Data => (it.inode.literal(), it.inode.data_fork().len()),
         Fork::Attr => (it.inode.attr_fork(), it.inode.attr_fork().len()),
     };

@@ -2,8 +2,8 @@
 //!
 //! fsck.ocfs2 goes through the directory blocks of the volume in ascending order, and remembers the names of a directory while its blocks follow
 //! each other, for 4 MiB of them at most. Pass 2 here does the same and keeps account of the directories whose names it had to forget: only
-//! those are read once more. Their names are compared by hashes of 64 bits, so many at a time that these take 32 MiB, and those with equal
-//! hashes letter by letter.
+//! those are read once more. Their names are compared by hashes of 64 bits, at most 32 MiB of hashes at a time. Names with equal hashes
+//! are compared letter by letter.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

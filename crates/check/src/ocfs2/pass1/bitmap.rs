@@ -48,7 +48,7 @@ pub(super) fn compare(volume: &Volume<'_>, state: &State, log: &mut Log) {
     }
 }
 
-/// Clusters of the windows of local allocators that are free in the global bitmap, whoever uses them: another slot may take them.
+/// Clusters of the windows of local allocators that are free in the global bitmap, in use or not: another slot may take them.
 pub(super) fn windows(state: &State, windows: &[Window], log: &mut Log) {
     if !state.bitmap_loaded {
         return;
