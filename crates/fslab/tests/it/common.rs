@@ -216,7 +216,8 @@ pub(crate) fn wait_for_mount(scratch: &Scratch) -> PathBuf {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         found = mounts
             .split_whitespace()
-            .find(|word| word.starts_with(&here))
+            // The file of a modelled disk is mounted until its loop device has it.
+            .find(|word| word.starts_with(&here) && !word.ends_with("-model"))
             .map(PathBuf::from);
         found.is_some()
     });

@@ -4,12 +4,14 @@
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rundir::RunDir;
 use rustix::fs::{AtFlags, FileType, statat, unlinkat};
+use rustix::io::Errno;
 
-use super::{gone_is_fine, unmount_at};
+use super::{PATIENCE, gone_is_fine, unmount_at};
 use crate::undo::{self, Beneath};
 use crate::{Error, Result};
 
@@ -19,7 +21,7 @@ pub(crate) fn remove_image(dir: &RunDir, image: &Beneath) -> Result<()> {
     let (parent, name) = dir.parent_of(image.path(), true).map_err(undo::unusable)?;
     let failed = |error: io::Error| not_removed(dir, &shown, "cannot remove the image", error);
     let stat = match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(Errno::NOENT) => return Ok(()),
         answer => answer.map_err(|error| failed(error.into()))?,
     };
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -33,11 +35,20 @@ pub(crate) fn remove_image(dir: &RunDir, image: &Beneath) -> Result<()> {
     gone_is_fine(removed.map_err(io::Error::from)).map_err(failed)
 }
 
-/// Removes an empty folder (a mount point); gone already is success.
+/// Removes an empty folder (a mount point); gone already is success. One that is still mounted on is asked again for a while:
+/// the server of a modelled disk, whose run was killed, takes its own mount away.
 pub(crate) fn remove_mount_point(dir: &RunDir, point: &Beneath) -> Result<()> {
     let shown = dir.path().join(point.path());
     let (parent, name) = dir.parent_of(point.path(), true).map_err(undo::unusable)?;
-    let removed = unlinkat(&parent, name, AtFlags::REMOVEDIR);
+    let begun = Instant::now();
+    let removed = loop {
+        match unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+            Err(Errno::BUSY) if begun.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            answer => break answer,
+        }
+    };
     gone_is_fine(removed.map_err(io::Error::from))
         .map_err(|error| not_removed(dir, &shown, "cannot remove the mount point", error))
 }
@@ -85,4 +96,31 @@ pub(crate) fn unmount(
         .join(parent.as_raw_fd().to_string())
         .join(name);
     unmount_at(&reached, shown, id, dir.path(), patience)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::make_folder;
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+    #[test]
+    fn a_mount_that_is_about_to_go_is_waited_for_needs_root() {
+        if !testkit::root!() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::open(folder.path()).unwrap();
+        let point = folder.path().join("it");
+        make_folder(&point).unwrap();
+        mount("none", &point, "tmpfs", MountFlags::empty(), None).unwrap();
+        let server = point.clone();
+        let server = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            unmount(&server, UnmountFlags::DETACH)
+        });
+        remove_mount_point(&dir, &Beneath::of(&point, folder.path()).unwrap()).unwrap();
+        server.join().unwrap().unwrap();
+        assert!(!point.exists());
+    }
 }
