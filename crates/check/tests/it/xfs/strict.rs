@@ -45,7 +45,7 @@ fn repair(image: &Forged) -> Option<u8> {
 }
 
 /// Whether one of these is found, and both verdicts are as they should be. `seen`: whether `xfs_repair -n` ends with 1.
-fn expect(image: &Forged, code: &str, seen: bool) {
+pub(super) fn expect(image: &Forged, code: &str, seen: bool) {
     let found = report(&image.image, 2);
     let lines = lines(&found);
     let is_found = found
@@ -66,7 +66,7 @@ fn fresh(words: &[&str]) -> Option<Forged> {
     tools().then(|| made("300M", words))
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+pub(super) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
