@@ -5,9 +5,9 @@
 
 #![no_main]
 
-#[path = "../../tests/it/raw/allocator.rs"]
+#[path = "../../tests/it/allocator.rs"]
 mod allocator;
-#[path = "../../tests/it/ocfs2/bounds.rs"]
+#[path = "../../tests/it/bounds.rs"]
 mod bounds;
 #[path = "../../tests/it/ocfs2/buckets.rs"]
 mod buckets;
@@ -17,6 +17,8 @@ mod population;
 mod program;
 #[path = "../../tests/it/ocfs2/volume.rs"]
 mod volume;
+#[path = "../../tests/it/ocfs2/bounds.rs"]
+mod volume_bounds;
 
 use std::sync::{LazyLock, Mutex};
 
@@ -43,6 +45,6 @@ fuzz_target!(|input: &[u8]| {
     let nth = usize::from(header[0]) % volumes.len();
     let base = &mut volumes[nth];
     let changed = base.damage(steps);
-    bounds::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
+    volume_bounds::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
     base.mend(&changed);
 });
