@@ -122,6 +122,7 @@ impl<'a> Report<'a> {
             tables: &tables,
             growths: &growths,
             memory: memory.as_ref(),
+            scan: scan.as_ref(),
             why: why.as_ref(),
         };
         let summary = causes.then(|| summary::of(&sources, options, &parts));

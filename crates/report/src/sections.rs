@@ -20,7 +20,7 @@ mod transcript;
 mod why;
 
 pub(crate) use grid::published_notes;
-pub(crate) use summary::WITH_SYNC;
+pub(crate) use summary::{LAWS, WITH_SYNC};
 
 use crate::Report;
 use crate::doc::Section;
