@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use record::Usage;
-use report::tool_output::{Era, aiod_line, dd_lines};
+use report::tool_output::{Era, aiod_line, dd_lines, ior, mdtest};
+use study::{MetadataSpec, SharedSpec};
 use workload::{Clocks, Outcome, PhaseReport};
 
 use crate::bench::Measured;
@@ -31,6 +32,40 @@ pub fn dd(outcome: &Outcome, era: Era) -> String {
         .iter()
         .map(|phase| dd_lines(phase.operations, phase.bytes, phase.seconds, era));
     lines.collect()
+}
+
+/// IOR's tables, of one repetition.
+pub fn ior(spec: &SharedSpec, outcome: &Outcome) -> String {
+    let accesses = outcome.phases.iter().map(|phase| ior::Access {
+        name: phase.name.clone(),
+        bytes: phase.bytes,
+        seconds: phase.seconds,
+        rate: phase.bytes_per_s.original.unwrap_or_default(),
+        figures: phase.figures.clone(),
+    });
+    ior::text(&[ior::Test {
+        spec: spec.clone(),
+        nodes: nodes(outcome),
+        repetitions: vec![accesses.collect()],
+    }])
+}
+
+/// mdtest's table, of one iteration.
+pub fn mdtest(spec: &MetadataSpec, outcome: &Outcome) -> String {
+    let rates = outcome.phases.iter().filter_map(|phase| {
+        let rate = phase.figures.get("files_sum").copied()?;
+        Some((phase.name.clone(), rate))
+    });
+    mdtest::text(&mdtest::Test {
+        spec: spec.clone(),
+        nodes: nodes(outcome),
+        iterations: vec![rates.collect()],
+    })
+}
+
+/// Nodes that the ranks were on.
+fn nodes(outcome: &Outcome) -> u64 {
+    outcome.parameters["nodes"].as_u64().unwrap_or(1)
 }
 
 /// What was measured as tables within 78 columns, with GNU time's two lines for each phase.

@@ -306,7 +306,7 @@ fn barriers(run: &Run) -> Fact {
 }
 
 /// What each workload keeps on disk at its peak, by the plan, against RAM: whether the page cache
-/// could have held it.
+/// could have held it. Workloads that keep the same are named together, as those on one forged volume.
 fn working_set(run: &Run, items: &[Item]) -> Fact {
     let name = "working set";
     let ram = items
@@ -315,21 +315,24 @@ fn working_set(run: &Run, items: &[Item]) -> Fact {
         .and_then(|item| memory_bytes(&item.name, item.value.as_ref()?));
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
     for cell in &run.plan.cells {
-        let bytes = cell.workload.parameters().footprint().peak;
+        let bytes = study::footprint::working_set_of(cell);
         let entry = largest.entry(&cell.workload_name).or_default();
         *entry = entry.max(bytes);
     }
-    let parts: Vec<String> = largest
-        .iter()
-        .map(|(workload, bytes)| match ram {
-            Some(ram) => format!(
-                "{workload} {} = {:.1} % of RAM",
-                gib(*bytes),
-                100.0 * bytes / ram
-            ),
-            None => format!("{workload} {} (RAM not recorded)", gib(*bytes)),
-        })
-        .collect();
+    let mut sets: Vec<(Vec<&str>, String)> = Vec::new();
+    for (workload, bytes) in largest {
+        let text = match ram {
+            Some(ram) => format!("{} = {:.1} % of RAM", gib(bytes), 100.0 * bytes / ram),
+            None => format!("{} (RAM not recorded)", gib(bytes)),
+        };
+        match sets.iter_mut().find(|(_, known)| *known == text) {
+            Some((workloads, _)) => workloads.push(workload),
+            None => sets.push((vec![workload], text)),
+        }
+    }
+    let parts = sets.iter();
+    let parts = parts.map(|(workloads, text)| format!("{} {text}", workloads.join(", ")));
+    let parts: Vec<String> = parts.collect();
     Fact {
         name,
         answer: Answer::Known(parts.join("; "), Some("the plan".to_owned())),

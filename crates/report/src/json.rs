@@ -96,6 +96,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
         "traces": io::traces(report),
         "cost_of_tracing": io::cost(report),
         "list": io::list(report),
+        "original": io::original(report),
         "references": references(report)?,
         "level": report.options.level,
         "trials": trials(report),

@@ -45,6 +45,7 @@ mod members;
 pub mod model;
 mod numbers;
 mod options;
+mod original;
 mod pivot;
 pub mod pressure;
 pub mod published;

@@ -18,6 +18,7 @@ use crate::layout::Layout;
 use crate::members::{self, Shares};
 use crate::model::{Figure, Table};
 use crate::options::Options;
+use crate::original::{self, Original};
 use crate::pivot::Layouts;
 use crate::pressure::{self, Memory};
 use crate::published::Published;
@@ -66,6 +67,8 @@ pub struct Report<'a> {
     pub(crate) members: Option<Shares>,
     /// The runs as the message of 2010 lists them.
     pub transcript: Option<Transcript<'a>>,
+    /// The runs of ranks as IOR and mdtest print them.
+    pub(crate) original: Option<Original>,
     /// Causes of the differences that count.
     pub why: Option<Why>,
     /// The answer in sentences; none for a pivot and for one table.
@@ -122,6 +125,7 @@ impl<'a> Report<'a> {
             tables: &tables,
             growths: &growths,
             memory: memory.as_ref(),
+            scan: scan.as_ref(),
             why: why.as_ref(),
         };
         let summary = causes.then(|| summary::of(&sources, options, &parts));
@@ -140,6 +144,7 @@ impl<'a> Report<'a> {
             latency: whole.then(|| latency::of(&sources)).flatten(),
             members: members::of(&sources),
             transcript: whole.then(|| transcript::of(&sources)).flatten(),
+            original: whole.then(|| original::of(&sources)).flatten(),
             why,
             summary,
             notes,

@@ -12,6 +12,7 @@
 //! Rejected: one verdict for a law over all pairs. A law that fails in one place is the interesting case, so each pair
 //! has its line.
 
+mod brief;
 mod laws;
 mod legend;
 mod lines;
@@ -183,8 +184,12 @@ pub struct Law {
     pub id: &'static str,
     /// The conclusion, in words.
     pub says: &'static str,
+    /// The same in few words; none of what he did not measure.
+    brief: Option<&'static str>,
     /// His figures for it, in words; none beside a study that repeats nothing.
     pub published: Option<String>,
+    /// The same in few words.
+    was: Option<String>,
     /// Every pair that can tell.
     pub cases: Vec<Case>,
 }
@@ -198,6 +203,9 @@ pub struct Case {
     pub of: String,
     /// Its figures, in words.
     pub figures: String,
+    /// What the switch multiplies, and by how much: `("the bytes", 1.986)`.
+    #[serde(skip)]
+    times: Vec<(&'static str, f64)>,
     /// Whether the law holds here; none: the run cannot tell.
     pub holds: Option<bool>,
     /// Doubts about the numbers that it was judged by.

@@ -11,6 +11,7 @@ mod growth;
 mod latency;
 mod members;
 mod memory;
+mod original;
 mod reference;
 mod run;
 mod scan;
@@ -20,7 +21,7 @@ mod transcript;
 mod why;
 
 pub(crate) use grid::published_notes;
-pub(crate) use summary::WITH_SYNC;
+pub(crate) use summary::{LAWS, WITH_SYNC};
 
 use crate::Report;
 use crate::doc::Section;
@@ -47,6 +48,7 @@ pub(crate) fn measured<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     sections.extend(report.memory.as_ref().map(memory::section));
     sections.extend(crash::section(report));
     sections.extend(report.transcript.as_ref().map(transcript::section));
+    sections.extend(report.original.as_ref().map(original::section));
     tagged(report, sections)
 }
 

@@ -21,6 +21,7 @@ use crate::growth::Growth;
 use crate::model::Table;
 use crate::options::Options;
 use crate::pressure::{Answer, Memory};
+use crate::scan::Scan;
 use crate::why::Why;
 
 use doubts::doubts;
@@ -54,6 +55,8 @@ pub struct Summary {
     pub to_syncfs: Option<ToSyncfs>,
     /// Factors whose effect depends on another.
     pub interactions: Vec<String>,
+    /// The laws of 2011 on how a checker reads, and whether each holds.
+    pub laws: Vec<String>,
     /// What is equal within the band.
     pub equal: Vec<Statement>,
     /// What is not decided.
@@ -79,6 +82,7 @@ pub(crate) struct Parts<'a> {
     pub tables: &'a [Table],
     pub growths: &'a [Growth],
     pub memory: Option<&'a Memory>,
+    pub scan: Option<&'a Scan>,
     pub why: Option<&'a Why>,
 }
 
@@ -126,6 +130,7 @@ pub(crate) fn of(sources: &Sources<'_>, options: &Options, parts: &Parts<'_>) ->
         latency_established,
         to_syncfs,
         interactions: depends(&interactions),
+        laws: parts.scan.map_or_else(Vec::new, Scan::brief_laws),
         equal: all.equal(&effects),
         undecided: all.undecided(&effects),
         findings: laws.chain(memory.map(of_memory)).collect(),

@@ -6,6 +6,10 @@
 //! whose two ways differ: a size has one decimal below 10 (`1.1 GB`, `11 GB`), a rate, which is
 //! computed in floating point, has one below 100 (`99.9 MB/s`, `597 MB/s`).
 
+pub mod ior;
+pub mod mdtest;
+mod spread;
+
 use std::fmt::Write;
 
 /// Version of dd whose words are printed.

@@ -41,7 +41,9 @@ pub use stack::{
 pub use table::{RowSpec, TableSpec};
 pub use volume::Volume;
 
+pub use params::metadata::Items as MetadataItems;
 pub use params::scan::{Population, Reader};
+pub use params::shared::{Layout as SharedLayout, Reorder};
 pub use params::{
     AgeSpec, FillSpec, ForeignSpec, MetadataSpec, MixSpec, ScanSpec, SharedSpec, StreamSpec,
     ThroughputSpec, TreeSpec, WorkloadSpec,

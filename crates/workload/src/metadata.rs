@@ -12,14 +12,12 @@
 //!   directory of other ranks safe.
 
 mod rank;
-mod text;
 mod tree;
 
 use std::path::Path;
 
 pub use params::MetadataSpec;
 pub use params::metadata::{Items, Step};
-pub use text::mdtest_text;
 
 use crate::group::{Group, run_as_threads};
 use crate::{Error, Observer, Outcome, Workload};

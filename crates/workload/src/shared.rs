@@ -16,14 +16,12 @@
 mod files;
 mod order;
 mod rank;
-mod text;
 
 use std::path::Path;
 
 pub use order::source;
 pub use params::SharedSpec;
 pub use params::shared::{Layout, Reorder, Test};
-pub use text::ior_text;
 
 use crate::group::{Group, run_as_threads};
 use crate::{Error, Observer, Outcome, Workload};

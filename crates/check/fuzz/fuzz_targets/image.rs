@@ -5,14 +5,16 @@
 
 #![no_main]
 
-#[path = "../../tests/it/raw/allocator.rs"]
+#[path = "../../tests/it/allocator.rs"]
 mod allocator;
 #[path = "../../tests/it/raw/bases.rs"]
 mod bases;
-#[path = "../../tests/it/raw/bounds.rs"]
+#[path = "../../tests/it/bounds.rs"]
 mod bounds;
 #[path = "../../tests/it/raw/damage.rs"]
 mod damage;
+#[path = "../../tests/it/raw/bounds.rs"]
+mod image_bounds;
 
 use std::sync::LazyLock;
 
@@ -24,5 +26,5 @@ static ALLOCATOR: allocator::Counting = allocator::Counting;
 static BASES: LazyLock<Vec<bases::Base>> = LazyLock::new(bases::all);
 
 fuzz_target!(|input: &[u8]| {
-    bounds::hold(&damage::decode(&BASES, input));
+    image_bounds::hold(&damage::decode(&BASES, input));
 });

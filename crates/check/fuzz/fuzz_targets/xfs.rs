@@ -5,7 +5,7 @@
 
 #![no_main]
 
-#[path = "../../tests/it/raw/allocator.rs"]
+#[path = "../../tests/it/allocator.rs"]
 mod allocator;
 #[path = "../../tests/it/bounds.rs"]
 mod bounds;
@@ -14,11 +14,7 @@ mod program;
 #[path = "../../tests/it/xfs/volume.rs"]
 mod volume;
 #[path = "../../tests/it/xfs/bounds.rs"]
-mod whole;
-mod raw {
-    pub(crate) use super::allocator;
-}
-
+mod volume_bounds;
 
 use std::sync::{LazyLock, Mutex};
 
@@ -39,6 +35,6 @@ fuzz_target!(|input: &[u8]| {
     let nth = usize::from(header[0]) % volumes.len();
     let base = &mut volumes[nth];
     let changed = base.damage(steps);
-    whole::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
+    volume_bounds::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
     base.mend(&changed);
 });

@@ -1,5 +1,12 @@
 //! A whole check held to bounds: memory, bytes read, time.
 
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::pedantic,
+    reason = "the fuzz targets and the tests each use a part"
+)]
+
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -8,13 +15,36 @@ use blockio::{BlockSource, Sweep};
 use check::report::{self, Judge, Report};
 use check::{Checker, Failure, Observer, Options, Progress};
 
-use crate::raw::allocator;
+use crate::allocator;
 
 /// Bytes that a check may read of a filesystem of up to 300 MiB.
 const READS: u64 = 4 << 30;
 /// A check that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// What a check may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes read.
+    pub reads: u64,
+}
+
+/// What a check took.
+#[derive(Debug)]
+pub struct Took {
+    /// Most bytes of memory.
+    pub memory: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// Time.
+    pub time: Duration,
+    /// Its report; none where it ended for want of memory.
+    pub report: Option<Report>,
+}
+
+/// Ends a check that takes too long.
 struct Deadline {
     end: Instant,
     missed: AtomicBool,
@@ -30,38 +60,33 @@ impl Progress for Deadline {
     }
 }
 
-/// The report as the reference program prints it, at most this many of a problem.
-pub(crate) type Classic = fn(&Report, Judge, usize) -> String;
-
-fn print(report: &Report, classic: Classic) {
-    for judge in [Judge::Reference, Judge::Strict] {
-        assert!(!report::text(report, judge, report::Shown::default()).is_empty());
-        assert!(report::json(report, judge).is_ok());
-        assert!(!classic(report, judge, 3).is_empty());
+/// Requests of a check in a test: small ones, so that there are several.
+pub fn sweep() -> Sweep {
+    Sweep {
+        request: 64 << 10,
+        depth: 4,
+        ..Sweep::default()
     }
 }
 
-/// Checks a source by a checker and its reference's report, and holds the check to its bounds, of which `most` is the bytes of memory.
-/// The number of problems.
-pub(crate) fn hold(
+/// Checks a source, with the bound of memory among the options, and holds the check to its bounds.
+///
+/// # Panics
+/// A bound does not hold, or the checker panics.
+pub fn check(
     source: &dyn BlockSource,
-    threads: usize,
     what: &str,
-    (checker, classic, most): (&dyn Checker, Classic, u64),
-) -> usize {
+    checker: &dyn Checker,
+    options: Options,
+    bounds: Bounds,
+) -> Took {
     let options = Options {
-        sweep: Sweep {
-            request: 64 << 10,
-            depth: 4,
-            ..Sweep::default()
-        },
-        keep: 64,
-        memory: Some(most),
-        threads,
-        ..Options::default()
+        memory: Some(bounds.memory),
+        ..options
     };
+    let begin = Instant::now();
     let watch = Deadline {
-        end: Instant::now() + LONGEST,
+        end: begin + LONGEST,
         missed: AtomicBool::new(false),
     };
     let counting = Counting::new(source);
@@ -71,16 +96,64 @@ pub(crate) fn hold(
     let read = counting.counts().bytes;
     assert!(
         !watch.missed.load(Relaxed),
-        "{what}: no end, {read} bytes read"
+        "{what}: no end after {LONGEST:?}, {read} bytes read"
     );
-    assert!(memory <= most, "{what}: {memory} bytes of memory");
-    assert!(read <= READS, "{what}: {read} bytes read");
-    match result {
-        Ok(report) => {
-            print(&report, classic);
-            report.findings.tallies.len()
-        }
-        Err(Failure::Memory { .. } | Failure::Grown { .. } | Failure::OutOfMemory(_)) => 0,
+    let most = bounds.memory;
+    assert!(
+        memory <= most,
+        "{what}: {memory} bytes of memory, and {most} are allowed"
+    );
+    let most = bounds.reads;
+    assert!(
+        read <= most,
+        "{what}: {read} bytes read, and {most} are allowed"
+    );
+    let report = match result {
+        Ok(report) => Some(report),
+        Err(Failure::Memory { .. } | Failure::Grown { .. } | Failure::OutOfMemory(_)) => None,
         Err(error) => panic!("{what}: {error}"),
+    };
+    Took {
+        memory,
+        read,
+        time: begin.elapsed(),
+        report,
     }
+}
+
+/// The report as the reference program prints it, at most this many of a problem.
+pub type Classic = fn(&Report, Judge, usize) -> String;
+
+/// Prints a report in every way. The number of problems.
+pub fn print(report: &Report, classics: &[Classic]) -> usize {
+    for judge in [Judge::Reference, Judge::Strict] {
+        assert!(!report::text(report, judge, report::Shown::default()).is_empty());
+        assert!(report::json(report, judge).is_ok());
+        for classic in classics {
+            assert!(!classic(report, judge, 3).is_empty());
+        }
+    }
+    report.findings.tallies.len()
+}
+
+/// Checks a source by a checker and its reference's report, and holds the check to its bounds, of which `memory` is the bytes of memory.
+/// The number of problems.
+pub fn hold(
+    source: &dyn BlockSource,
+    threads: usize,
+    what: &str,
+    (checker, classic, memory): (&dyn Checker, Classic, u64),
+) -> usize {
+    let options = Options {
+        sweep: sweep(),
+        keep: 64,
+        threads,
+        ..Options::default()
+    };
+    let bounds = Bounds {
+        memory,
+        reads: READS,
+    };
+    let took = check(source, what, checker, options, bounds);
+    took.report.map_or(0, |report| print(&report, &[classic]))
 }

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod allocator;
 mod attributes;
 mod bounds;
 mod cases;

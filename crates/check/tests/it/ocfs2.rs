@@ -5,6 +5,7 @@ mod buckets;
 mod codes;
 mod damage;
 mod differential;
+mod ends;
 mod fuzz;
 mod layout;
 mod o2image;

@@ -8,7 +8,6 @@
     reason = "a test fails by panicking"
 )]
 
-pub(crate) mod allocator;
 mod bases;
 mod bounds;
 mod damage;
@@ -18,7 +17,7 @@ use std::fmt::Write as _;
 use bounds::Took;
 
 #[global_allocator]
-static ALLOCATOR: allocator::Counting = allocator::Counting;
+static ALLOCATOR: crate::allocator::Counting = crate::allocator::Counting;
 
 /// A generator of bytes for tests (Steele, Lea, Flood 2014: SplitMix64).
 struct Bytes(u64);

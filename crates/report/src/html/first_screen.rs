@@ -4,7 +4,7 @@
 //! first sentences alone; the first table follows, and the whole summary comes after it. No word is lost by it.
 
 use crate::doc::{Block, Section};
-use crate::sections::WITH_SYNC;
+use crate::sections::{LAWS, WITH_SYNC};
 
 /// Sentences above the first table: with more of them the table would begin below the first screen of a telephone.
 const SENTENCES: usize = 3;
@@ -60,10 +60,10 @@ pub(super) fn split(mut answer: Vec<Section<'_>>) -> FirstScreen<'_> {
     }
 }
 
-/// The first list with what is above it: its first items and what limits them, without their causes.
+/// The first list with what is above it: its first items and what limits them, without their causes. Laws that the study is about follow.
 fn lead<'a>(blocks: &[Block<'a>]) -> Vec<Block<'a>> {
     let mut lead = Vec::new();
-    for block in blocks {
+    for (at, block) in blocks.iter().enumerate() {
         let Block::List(items) = block else {
             lead.push(block.clone());
             continue;
@@ -79,6 +79,9 @@ fn lead<'a>(blocks: &[Block<'a>]) -> Vec<Block<'a>> {
                 .replace("in the matrix below", "in the table below");
         }
         lead.push(Block::List(items));
+        let is_laws = |block: &&Block<'_>| matches!(block, Block::Heading(text) if text == LAWS);
+        let laws = blocks[at..].iter().skip_while(|block| !is_laws(block));
+        lead.extend(laws.take(2).cloned());
         return lead;
     }
     // No list: a sentence that nothing differs.

@@ -7,6 +7,7 @@ use super::tables::Named;
 use crate::Report;
 use crate::block_io::{Pair, WHOLE};
 use crate::error::Result;
+use crate::tool_output::{ior, mdtest};
 
 /// Extents and gaps of the files: one object for each cell and phase.
 pub(super) fn layouts(report: &Report<'_>) -> Result<Value> {
@@ -105,6 +106,25 @@ pub(super) fn list(report: &Report<'_>) -> Value {
         json!({"of": group.of, "entries": entries.collect::<Vec<_>>()})
     });
     json!(groups.collect::<Vec<_>>())
+}
+
+/// The lines of IOR and mdtest; null where nothing is theirs.
+pub(super) fn original(report: &Report<'_>) -> Value {
+    let Some(found) = &report.original else {
+        return Value::Null;
+    };
+    let named = |name: &str, lines: Vec<String>| json!({"of": name, "lines": lines});
+    let ior = found.ior.iter();
+    let ior: Vec<Value> = ior
+        .map(|(name, test)| named(name, ior::results(test)))
+        .collect();
+    let mdtest = found.mdtest.iter();
+    let mdtest = mdtest.map(|(name, test)| named(name, mdtest::summary(test)));
+    json!({
+        "ior": ior,
+        "ior_summary": if ior.is_empty() { Vec::new() } else { found.ior_summary() },
+        "mdtest": mdtest.collect::<Vec<_>>(),
+    })
 }
 
 /// How phases were shared among the members of a device; null without devices of several layers. Bytes

@@ -22,6 +22,7 @@ fn keys(part: Part) -> &'static [&'static str] {
             "memory",
             "scan",
             "list",
+            "original",
             "references",
             "samples",
         ],

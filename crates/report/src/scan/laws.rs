@@ -33,6 +33,8 @@ const AGAIN: std::ops::RangeInclusive<f64> = 0.9..=1.05;
 const PASS_0A: &str = "scan_pass_0a";
 const PASS_0B: &str = "scan_pass_0b";
 const PASS_1: &str = "scan_pass_1";
+/// What most laws are about.
+const BYTES: &str = "the bytes";
 
 /// The laws on every pair of the cells of a report, and how many comparisons of times were corrected together; none where nothing
 /// was read.
@@ -55,30 +57,40 @@ pub(crate) fn of(
         cells,
     };
     let (large, family) = judge.large_cache(notes);
+    let [precache, prefill, buffer] = [precache_published, prefill_published, buffer_published]
+        .map(|of| judge.published(of).unzip());
     let laws = vec![
         Law {
             id: "precache",
             says: "With a cache smaller than the inode tables, precache doubles the bytes from disk of \
                    passes 0b and 1",
-            published: judge.published(precache_published),
+            brief: Some("precache with a small cache doubles the bytes of 0b and 1"),
+            published: precache.0,
+            was: precache.1,
             cases: judge.small_cache(),
         },
         Law {
             id: "precache-large-cache",
             says: "With a cache larger than the metadata, precache reads nothing twice, and wins or ties",
+            brief: None,
             published: judge.published(|_| Some(NOT_RUN.to_owned())),
+            was: None,
             cases: large,
         },
         Law {
             id: "prefill",
             says: "Prefill does not change the bytes from disk of pass 0a, and shortens its seeks",
-            published: judge.published(prefill_published),
+            brief: Some("prefill keeps the bytes of 0a and shortens its seeks"),
+            published: prefill.0,
+            was: prefill.1,
             cases: judge.prefill(),
         },
         Law {
             id: "scan-buffer",
             says: "A larger buffer changes the requests of pass 1, not its bytes",
-            published: judge.published(buffer_published),
+            brief: Some("a larger buffer keeps the bytes of pass 1, with fewer requests"),
+            published: buffer.0,
+            was: buffer.1,
             cases: judge.buffer(),
         },
     ];
@@ -96,8 +108,11 @@ fn his(document: &Document, set: &str, row: &str) -> Option<Theirs> {
     published::row(document, 0, set, row)
 }
 
+/// What he printed, in words and in few.
+type Printed = (String, String);
+
 /// His sets 1 and 2 differ in prefill as well.
-fn precache_published(document: &Document) -> Option<String> {
+fn precache_published(document: &Document) -> Option<Printed> {
     let both = |set| {
         Some((
             his(document, set, "Pass 0b: Checking inode allocation chains")?.disk,
@@ -105,38 +120,43 @@ fn precache_published(document: &Document) -> Option<String> {
         ))
     };
     let (with, without) = (both("set 1")?, both("set 2")?);
-    Some(format!(
-        "set 1, with it, {:.0} + {:.0} MB; set 2, without it and with prefill, {:.0} + {:.0} MB: {} times",
-        with.0,
-        with.1,
-        without.0,
-        without.1,
-        ratio((with.0 + with.1) / (without.0 + without.1))
-    ))
+    let times = ratio((with.0 + with.1) / (without.0 + without.1));
+    let words = format!(
+        "set 1, with it, {:.0} + {:.0} MB; set 2, without it and with prefill, {:.0} + {:.0} MB: {times} times",
+        with.0, with.1, without.0, without.1,
+    );
+    Some((words, times))
 }
 
-fn prefill_published(document: &Document) -> Option<String> {
+fn prefill_published(document: &Document) -> Option<Printed> {
     let of = |set| his(document, set, "Pass 0a: Checking cluster allocation chains");
     let (without, with) = (of("set 1")?, of("set 2")?);
-    Some(format!(
+    let words = format!(
         "set 1, without it, {:.0} MB in {} s; set 2, with it and without precache, {:.0} MB in {} s",
         without.disk,
         short(without.real),
         with.disk,
         short(with.real)
-    ))
+    );
+    Some((words, both(without, with)))
 }
 
-fn buffer_published(document: &Document) -> Option<String> {
+/// `66 and 66 MB`.
+fn both(first: Theirs, second: Theirs) -> String {
+    format!("{:.0} and {:.0} MB", first.disk, second.disk)
+}
+
+fn buffer_published(document: &Document) -> Option<Printed> {
     let of = |set| his(document, set, "Pass 1: Checking inodes and blocks");
     let (small, large) = (of("set 2")?, of("set 3")?);
-    Some(format!(
+    let words = format!(
         "set 2, 32 KiB to 1 MiB at once, {:.0} MB in {} s; set 3, 4 MiB, {:.0} MB in {} s",
         small.disk,
         short(small.real),
         large.disk,
         short(large.real)
-    ))
+    );
+    Some((words, both(small, large)))
 }
 
 /// Looks for pairs, and at them.
@@ -186,7 +206,7 @@ impl<'a> Judge<'a> {
         found
     }
 
-    fn published(&self, of: impl Fn(&Document) -> Option<String>) -> Option<String> {
+    fn published<T>(&self, of: impl Fn(&Document) -> Option<T>) -> Option<T> {
         of(self.sources.published?)
     }
 
@@ -233,6 +253,7 @@ impl<'a> Judge<'a> {
                     100.0 * share,
                     size(tables)
                 ),
+                times: vec![(BYTES, a / b)],
                 holds: Some(AGAIN.contains(&share)),
                 marks: self.marks([with, without], &[PASS_0B, PASS_1]),
             }
@@ -298,6 +319,7 @@ impl<'a> Judge<'a> {
                 size(b),
                 ratio(a / b)
             ),
+            times: vec![(BYTES, a / b)],
             holds: if bytes { wins } else { Some(false) },
             marks,
         }
@@ -353,8 +375,12 @@ impl<'a> Judge<'a> {
             let of_0a = |metric| [without, with].map(|cell| self.known(cell, PASS_0A, metric));
             let known = |metric| of_0a(metric).map(Option::unwrap_or_default);
             let (bytes, seeks, seconds) = (known("disk_bytes"), known("seeks"), known("seconds"));
+            let mut times = vec![(BYTES, bytes[1] / bytes[0])];
             let (way, shorter) = match of_0a("seek_bytes") {
-                [Some(a), Some(b)] => (format!(" over {} and {}", size(a), size(b)), b < a),
+                [Some(a), Some(b)] => {
+                    times.push(("the seek distance", b / a));
+                    (format!(" over {} and {}", size(a), size(b)), b < a)
+                }
                 // A run of before these were measured.
                 _ => (String::new(), true),
             };
@@ -375,6 +401,7 @@ impl<'a> Judge<'a> {
                     seeks[1],
                     ratio(seconds[1] / seconds[0])
                 ),
+                times,
                 holds: if same(bytes) { holds } else { Some(false) },
                 marks: self.marks([without, with], &[PASS_0A]),
             }
@@ -412,6 +439,10 @@ impl<'a> Judge<'a> {
                     requests[1],
                     ratio(requests[1] / requests[0])
                 ),
+                times: vec![
+                    (BYTES, bytes[1] / bytes[0]),
+                    ("the requests", requests[1] / requests[0]),
+                ],
                 holds: Some(same(bytes) && requests[1] < requests[0]),
                 marks: self.marks([small, large], &[PASS_1]),
             }

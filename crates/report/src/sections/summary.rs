@@ -22,6 +22,9 @@ const DOUBTS: usize = 8;
 /// Latencies that the first screen has room for, with the largest differences.
 const LATENCIES: usize = 5;
 
+/// Heads the laws of 2011, one line each.
+pub(crate) const LAWS: &str = "The laws of 2011 on these numbers:";
+
 /// Begins the sentence on how much of the differences is left when the data is on the device.
 pub(crate) const WITH_SYNC: &str = "With the final sync inside the clock";
 
@@ -34,6 +37,7 @@ pub(super) fn section(report: &Report<'_>, summary: &Summary) -> Section<'static
     }
     blocks.extend(differences(report, summary));
     blocks.extend(latency(summary));
+    blocks.extend(list(LAWS, summary.laws.clone(), PAIRS));
     blocks.extend(list("Laws and limits:", summary.findings.clone(), PAIRS));
     blocks.extend(equal(report, summary));
     blocks.extend(undecided(summary));

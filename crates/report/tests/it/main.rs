@@ -17,6 +17,7 @@ mod io;
 mod latency;
 mod mail;
 mod members;
+mod original;
 mod page;
 mod scan;
 mod subjects;

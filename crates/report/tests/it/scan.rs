@@ -2,11 +2,11 @@
 
 use crate::common;
 
-use common::scan::fsck_io;
+use common::scan::{fsck_io, of_profile};
 use record::{Evidence, Run, Sample};
 use report::model::Mark;
 use report::scan::{By, Case, Law, Scan};
-use report::{Format, Options, Report, render};
+use report::{Format, Options, Part, Report, render};
 use serde_json::Value;
 use study::{ScanSpec, WorkloadSpec};
 
@@ -34,6 +34,60 @@ fn the_sets_the_laws_and_the_lines_in_a_mail() {
     let out = text(&fsck_io(5));
     assert!(out.lines().all(|line| line.chars().count() <= 78), "{out}");
     insta::assert_snapshot!(section(&out));
+}
+
+/// Forged, with one trial of each: no difference can be established, and the laws are the answer. What is on disk is the image.
+#[test]
+fn the_first_screen_has_the_laws_in_a_line_each() {
+    let run = of_profile("demo", 1);
+    let options = Options {
+        part: Part::First,
+        ..Options::default()
+    };
+    let out = render(&run, None, &options).unwrap();
+    assert!(out.lines().count() <= 120, "{out}");
+    insta::assert_snapshot!(out);
+    // 42,501 inodes of 4 KiB, and what the filesystem keeps for itself: the contents of files are holes.
+    let full = text(&run);
+    let words = full.split_whitespace().collect::<Vec<_>>().join(" ");
+    let set = "working set fsck-ocfs2, fslab-check, set-1, set-2, set-3, set-4, switches 234 MiB (RAM not recorded)";
+    assert!(words.contains(set), "{full}");
+    let json: Value = serde_json::from_str(&format(&run, Format::Json)).unwrap();
+    let laws = json["summary"]["laws"].as_array().unwrap();
+    assert_eq!(laws.len(), 3, "{laws:?}");
+    let page = format(&run, Format::Html);
+    let lead = page.split("id=\"summary-whole\"").next().unwrap();
+    assert!(lead.contains("The laws of 2011 on these numbers:"));
+    assert!(
+        lead.contains(
+            "prefill keeps the bytes of 0a and shortens its seeks: holds in 4 of 4 pairs"
+        )
+    );
+}
+
+/// A law that the numbers break, or that rests on numbers in doubt, says so in its line.
+#[test]
+fn a_line_says_that_its_law_fails() {
+    let broken = changed(fsck_io(3), |spec, sample| {
+        if spec.precache && sample.phase == "scan_pass_1" && sample.metric == "disk_bytes" {
+            sample.value *= 0.8;
+        }
+    });
+    let report = |run: &Run| {
+        let json: Value = serde_json::from_str(&format(run, Format::Json)).unwrap();
+        json["summary"]["laws"][0].as_str().unwrap().to_owned()
+    };
+    let line = report(&broken);
+    assert!(
+        line.contains(": does not hold in any of 4 pairs; 1.7"),
+        "{line}"
+    );
+    assert!(
+        report(&fsck_io(3)).ends_with("holds in 4 of 4 pairs; 1.971 times the bytes (2011: 1.989)")
+    );
+    let mut alone = fsck_io(1);
+    alone.plan.repeats = None;
+    assert!(!report(&alone).contains("2011:"));
 }
 
 fn scan(run: &Run) -> Scan {

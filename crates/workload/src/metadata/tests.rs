@@ -153,22 +153,3 @@ fn a_tree_that_is_there_is_refused_and_a_failure_leaves_nothing() {
     );
     assert_eq!(counts(dir.path()), (0, 0, 0));
 }
-
-#[test]
-fn the_table_is_that_of_mdtest() {
-    let phase = |name: &str, rate: f64| crate::PhaseReport {
-        name: name.into(),
-        figures: [("files_sum".to_owned(), rate)].into(),
-        ..crate::PhaseReport::default()
-    };
-    let outcome = Outcome {
-        parameters: serde_json::json!({"ranks": 4, "nodes": 2, "items": "files", "rank_items": 10,
-            "depth": 0, "branch": 1, "shift": 1, "write": 4096, "read": 0, "own_directory": true}),
-        phases: vec![
-            phase("file_creation", 12_345.678_9),
-            phase("tree_creation", 17.0),
-        ],
-        ..Outcome::default()
-    };
-    insta::assert_snapshot!(mdtest_text(&outcome));
-}

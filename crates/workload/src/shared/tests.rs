@@ -216,33 +216,3 @@ fn a_file_that_is_missing_or_short_fails_the_read_with_its_name() {
     let error = spec.run(&Silent).unwrap_err().to_string();
     assert!(error.contains("the file ends"), "{error}");
 }
-
-/// Column by column as IOR 4.1 has them.
-#[test]
-fn the_table_is_that_of_ior() {
-    let phase = PhaseReport {
-        name: "write".into(),
-        seconds: 0.05,
-        bytes_per_s: crate::Clocks {
-            original: Some(640.0 * 1_048_576.0),
-            ..crate::Clocks::default()
-        },
-        figures: [
-            ("iops", 2600.5),
-            ("best_mean_latency", 0.001_234_5),
-            ("open_seconds", 0.000_5),
-            ("transfer_seconds", 1.5),
-            ("close_seconds", 0.25),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into(),
-        ..PhaseReport::default()
-    };
-    let outcome = Outcome {
-        parameters: serde_json::json!({"dir": "/mnt/x", "ranks": 4, "nodes": 1, "layout": "own", "block": 4 << 20,
-            "transfer": 256 << 10, "segments": 2, "reorder": "none"}),
-        phases: vec![phase],
-        ..Outcome::default()
-    };
-    insta::assert_snapshot!(ior_text(&outcome));
-}

@@ -14,8 +14,8 @@ use zerocopy::FromZeros as _;
 use super::population;
 use super::volume::Image;
 
-/// Adds the file, with ten attributes in each bucket.
-pub(crate) fn add(image: &mut Image) {
+/// Adds the file, with ten attributes in each bucket. Gives the block that leads to them.
+pub(crate) fn add(image: &mut Image) -> u64 {
     let mut names: Vec<(u32, String)> = (0..20)
         .map(|number| {
             let name = format!("attribute-{number}");
@@ -59,6 +59,7 @@ pub(crate) fn add(image: &mut Image) {
     }
     image.store_checks();
     image.files.remove("bucketed");
+    block
 }
 
 /// A bucket with these names, ascending by their hashes.

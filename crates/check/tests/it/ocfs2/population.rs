@@ -87,7 +87,8 @@ fn extents(image: &mut Image, inode: u64, depth: u16, records: &[ExtentRecord]) 
     list(image, (inode, dinode::CHECK, BODY), room, depth, records);
 }
 
-fn list(
+/// An extent list in a block: its number, and where its checksum and the list are.
+pub(crate) fn list(
     image: &mut Image,
     (block, check, at): (u64, usize, usize),
     room: usize,
@@ -194,9 +195,8 @@ fn plain(image: &mut Image, root: u64) {
     }
 }
 
-/// A file whose extents are in a block of their own.
-fn trees(image: &mut Image, root: u64) {
-    let inode = image.new_inode(FILE, 1);
+/// An extent block without a list.
+pub(crate) fn extent_block(image: &mut Image) -> u64 {
     let (block, bit) = image.meta_block();
     let mut head = ExtentBlock::new_zeroed();
     head.h_signature = extent::SIGNATURE;
@@ -204,6 +204,13 @@ fn trees(image: &mut Image, root: u64) {
     head.h_fs_generation = image.sb.i_fs_generation;
     head.h_blkno = block.into();
     image.put_structure(block, 8, 0, &head);
+    block
+}
+
+/// A file whose extents are in a block of their own.
+fn trees(image: &mut Image, root: u64) {
+    let inode = image.new_inode(FILE, 1);
+    let block = extent_block(image);
     let step = if image.has(feature::SPARSE) { 3 } else { 1 };
     let records: Vec<ExtentRecord> = (0..4)
         .map(|number| ExtentRecord::leaf(number * step, 1, 0, image.clusters(1)))

@@ -184,13 +184,14 @@ impl Image {
         self.layout.block_of(first + bit as u64)
     }
 
-    /// The first group of an allocator that mkfs.ocfs2 leaves empty on a small volume.
-    fn first_group(&mut self, allocator: u64) {
+    /// One more group of an allocator, empty, in a chain of its own.
+    pub(crate) fn add_group(&mut self, allocator: u64) {
         let list = *ChainList::read(&self.block(allocator)[BODY..])
             .unwrap()
             .head();
         let per_group = list.cl_cpg.get();
         let bits = per_group * list.cl_bpc.get();
+        let chain = list.cl_next_free_rec.get();
         let block = self.clusters(per_group.into());
         let size = self.layout.block_size();
         self.block_mut(block).fill(0);
@@ -204,6 +205,7 @@ impl Image {
         group.bg_size = (room as u16).into();
         group.bg_bits = bits.into();
         group.bg_free_bits_count = (bits - 1).into();
+        group.bg_chain = chain.into();
         group.bg_generation = self.sb.i_fs_generation;
         group.bg_parent_dinode = allocator.into();
         group.bg_blkno = block.into();
@@ -215,24 +217,24 @@ impl Image {
             c_blkno: block.into(),
         };
         let used = ChainHead {
-            cl_next_free_rec: 1.into(),
+            cl_next_free_rec: (chain + 1).into(),
             ..list
         };
         self.put_structure(allocator, dinode::CHECK, BODY, &used);
-        ChainList::put(&mut self.block_mut(allocator)[BODY..], 0, record).unwrap();
+        ChainList::put(&mut self.block_mut(allocator)[BODY..], chain.into(), record).unwrap();
         let bytes = u64::from(per_group) * self.layout.cluster_size();
         self.change(allocator, |inode| {
-            inode.set_bitmap(1, bits.into());
-            inode.i_clusters = u32::from(per_group).into();
-            inode.i_size = bytes.into();
+            inode.set_bitmap(inode.used() + 1, inode.total() + u32::from(bits));
+            inode.i_clusters = (inode.i_clusters.get() + u32::from(per_group)).into();
+            inode.i_size = (inode.i_size.get() + bytes).into();
         });
     }
 
-    /// A block of slot 0's extent allocator: its number and its bit.
+    /// A block of slot 0's extent allocator, whose first group mkfs.ocfs2 leaves out on a small volume: its number and its bit.
     pub(crate) fn meta_block(&mut self) -> (u64, u16) {
         let allocator = self.files["extent_alloc:0000"];
         if self.chains(allocator).is_empty() {
-            self.first_group(allocator);
+            self.add_group(allocator);
         }
         let (group, bit) = self.take(self.files["extent_alloc:0000"], 1);
         self.block_mut(group + bit as u64).fill(0);

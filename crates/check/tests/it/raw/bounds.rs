@@ -1,24 +1,20 @@
-//! A whole check of whatever it is given, held to bounds: memory, bytes read, time.
+//! A whole check of whatever it is given, held to bounds that depend on how much of it is no hole.
 
 #![allow(
     dead_code,
     unreachable_pub,
     clippy::pedantic,
-    reason = "the fuzz target, the test and the example each use a part"
+    reason = "the fuzz target and the test each use a part"
 )]
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use blockio::layer::Counting;
 use blockio::{BlockSource, Sweep};
 use check::ext4::{self, Reference};
-use check::report::{self, Judge};
-use check::{Failure, Observer, Options, Progress, Report};
-use progress::Step;
+use check::{Options, report};
 
-use super::allocator;
 use super::damage::Subject;
+use crate::bounds::{self, Bounds};
 
 /// Bytes of memory that a check is allowed.
 pub const MEMORY: u64 = 40 << 20;
@@ -26,8 +22,6 @@ pub const MEMORY: u64 = 40 << 20;
 pub const READS: u64 = 100;
 /// See [`READS`].
 pub const READS_LEAST: u64 = 32 << 20;
-/// A check that takes longer hangs.
-pub const LONGEST: Duration = Duration::from_secs(20);
 
 /// What a check took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,37 +40,6 @@ pub struct Took {
     pub kinds: usize,
 }
 
-/// Ends a check that takes too long, and sees that progress is one that people can watch.
-struct Deadline {
-    end: Instant,
-    missed: AtomicBool,
-    expected: AtomicU64,
-    done: AtomicU64,
-}
-
-impl Progress for Deadline {
-    fn begin(&self, _: Step) {
-        self.expected.store(0, Relaxed);
-        self.done.store(0, Relaxed);
-    }
-
-    fn expect(&self, bytes: u64) {
-        self.expected.fetch_add(bytes, Relaxed);
-    }
-
-    fn advance(&self, bytes: u64) {
-        self.done.fetch_add(bytes, Relaxed);
-    }
-
-    fn cancelled(&self) -> bool {
-        let late = Instant::now() > self.end;
-        self.missed.fetch_or(late, Relaxed);
-        late
-    }
-}
-
-impl Observer for Deadline {}
-
 /// Checks it and prints the report in every way.
 ///
 /// # Panics
@@ -91,20 +54,16 @@ pub fn hold(subject: &Subject) -> Took {
 }
 
 fn held(source: &dyn BlockSource, subject: &Subject) -> Took {
-    let counting = Counting::new(source);
     let options = Options {
         threads: subject.threads,
         sweep: Sweep {
-            request: 64 << 10,
-            depth: 4,
             gap: 4096,
-            ..Sweep::default()
+            ..bounds::sweep()
         },
-        memory: Some(MEMORY),
         now: 1_800_000_000,
         ..Options::default()
     };
-    let own = ext4::Options {
+    let checker = ext4::Checker::new(ext4::Options {
         reference: if subject.old {
             Reference::E2fsck1470
         } else {
@@ -112,56 +71,22 @@ fn held(source: &dyn BlockSource, subject: &Subject) -> Took {
         },
         superblock: subject.superblock,
         ..ext4::Options::default()
-    };
-    let begin = Instant::now();
-    let watch = Deadline {
-        end: begin + LONGEST,
-        missed: AtomicBool::new(false),
-        expected: AtomicU64::new(0),
-        done: AtomicU64::new(0),
-    };
-    let before = allocator::begin();
-    let result = check::ext4::check(&counting, &options, &own, &watch);
-    let memory = (allocator::peak() - before) as u64;
-    let read = counting.counts().bytes;
+    });
     let data = subject.image.data();
-    assert!(
-        !watch.missed.load(Relaxed),
-        "no end after {LONGEST:?}, {read} bytes read of {data}"
-    );
-    assert!(
-        memory <= MEMORY,
-        "{memory} bytes of memory, and {MEMORY} are allowed"
-    );
-    assert!(
-        read <= READS * data + READS_LEAST,
-        "{read} bytes read of an image with {data}"
-    );
-    let mut took = Took {
-        memory,
-        read,
-        data,
-        time: begin.elapsed(),
-        ..Took::default()
+    let most = Bounds {
+        memory: MEMORY,
+        reads: READS * data + READS_LEAST,
     };
-    match result {
-        Ok(report) => {
-            took.kinds = report.findings.tallies.len();
-            print(&report);
-        }
-        Err(Failure::Memory { .. } | Failure::Grown { .. } | Failure::OutOfMemory(_)) => {
-            took.refused = true
-        }
-        Err(error) => panic!("{error}"),
-    }
-    took
-}
-
-fn print(report: &Report) {
-    for judge in [Judge::Reference, Judge::Strict] {
-        assert!(!report::text(report, judge, report::Shown::default()).is_empty());
-        assert!(report::json(report, judge).is_ok());
-        assert!(!report::e2fsck(report, judge, 3).is_empty());
-        assert!(!report::ocfs2(report, judge, 3).is_empty());
+    let what = format!("an image with {data} bytes");
+    let took = bounds::check(source, &what, &checker, options, most);
+    let classics: [bounds::Classic; 2] = [report::e2fsck, report::ocfs2];
+    let report = took.report.as_ref();
+    Took {
+        memory: took.memory,
+        read: took.read,
+        data,
+        time: took.time,
+        refused: report.is_none(),
+        kinds: report.map_or(0, |report| bounds::print(report, &classics)),
     }
 }

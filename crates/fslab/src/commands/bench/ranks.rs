@@ -4,30 +4,28 @@ use std::time::Duration;
 
 use params::WorkloadSpec;
 use ranks::{Launched, Launcher};
+use workload::Outcome;
 
 use super::watch;
 use crate::cli::bench::{BenchFormat, MetadataArgs, RanksArgs, RanksFormat, SharedArgs};
 
 pub(crate) fn shared(args: &SharedArgs) -> anyhow::Result<u8> {
     let spec = WorkloadSpec::Shared(args.spec.clone());
-    run(spec, &args.ranks, args.format, workload::shared::ior_text)
+    let original = |outcome: &Outcome| lab::bench_text::ior(&args.spec, outcome);
+    run(spec, &args.ranks, args.format, original)
 }
 
 pub(crate) fn metadata(args: &MetadataArgs) -> anyhow::Result<u8> {
     let spec = WorkloadSpec::Metadata(args.spec.clone());
-    run(
-        spec,
-        &args.ranks,
-        args.format,
-        workload::metadata::mdtest_text,
-    )
+    let original = |outcome: &Outcome| lab::bench_text::mdtest(&args.spec, outcome);
+    run(spec, &args.ranks, args.format, original)
 }
 
 fn run(
     spec: WorkloadSpec,
     ranks: &RanksArgs,
     format: RanksFormat,
-    original: fn(&workload::Outcome) -> String,
+    original: impl Fn(&Outcome) -> String,
 ) -> anyhow::Result<u8> {
     let format = match format {
         RanksFormat::Text => BenchFormat::Text,
@@ -36,7 +34,7 @@ fn run(
         RanksFormat::Original => BenchFormat::Original,
     };
     // Of a launch that failed only phases are known: a table of theirs would name no options and no ranks.
-    let original = |outcome: &workload::Outcome| {
+    let original = |outcome: &Outcome| {
         if outcome.parameters.is_null() {
             String::new()
         } else {

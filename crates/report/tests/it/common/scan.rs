@@ -172,9 +172,14 @@ fn samples(phase: &str, moved: Moved, real: f64) -> Vec<Sample> {
 
 /// The study's quick profile with this many blocks.
 pub(crate) fn fsck_io(blocks: u32) -> Run {
+    of_profile("quick", blocks)
+}
+
+/// One of the study's profiles with this many blocks.
+pub(crate) fn of_profile(profile: &str, blocks: u32) -> Run {
     let study = Study::load("fsck-io").expect("built in");
     let overrides = Overrides {
-        profile: Some("quick".to_owned()),
+        profile: Some(profile.to_owned()),
         blocks: Some(blocks),
         ..Overrides::default()
     };
