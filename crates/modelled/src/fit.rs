@@ -107,7 +107,9 @@ pub struct Figures {
 pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
     let disk = disk_of::folder(path)?;
     let path = disk.as_deref().unwrap_or(path);
-    let source = blockio::Direct::open(path).map_err(|error| Error::Measured(error.to_string()))?;
+    // A device of characters refuses O_DIRECT before it is looked at.
+    let opened = blockio::Buffered::open(path).and_then(|_| blockio::Direct::open(path));
+    let source = opened.map_err(unreadable)?;
     let size = blockio::BlockSource::len(&source);
     let largest = LOADS.iter().map(|load| load.len).max().unwrap_or(0);
     if size < largest {
@@ -142,6 +144,17 @@ pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
         figures,
         loads: loads?,
         file,
+    })
+}
+
+/// Why a path cannot be measured, with what to do about it here.
+fn unreadable(error: blockio::OpenError) -> Error {
+    Error::Measured(match error {
+        blockio::OpenError::NoDirect { path, reason } => format!(
+            "{}: cannot be read past the page cache: {reason}; name a disk, or an image on another filesystem",
+            words::printable(&path.display().to_string())
+        ),
+        error => error.to_string(),
     })
 }
 

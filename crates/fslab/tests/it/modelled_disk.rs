@@ -351,8 +351,9 @@ fn a_model_is_found_back_from_the_disk_that_it_serves_needs_root() {
     // The file that was written is a device.
     let checked = run_in(scratch.path(), &["device", "check", "fitted.toml"]);
     assert_ran(&checked);
-    if counters["sound"] != true {
-        // What is measured then is this machine, not the model.
+    // A hundredth may be late: what the fit takes is the sum of many. If all are, what is measured is this machine, not the model.
+    let of = |name: &str| counters[name].as_f64().unwrap();
+    if of("lateness") / of("requests") > 250e3 {
         testkit::skip!("the disk was not served in time: {counters}");
         return;
     }
