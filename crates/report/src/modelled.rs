@@ -160,11 +160,9 @@ mod tests {
         }
         let predicted = TABLE.rows.iter().filter(|row| !row.fitted).count();
         assert_eq!(predicted, 20);
-        let missed = TABLE
-            .rows
-            .iter()
-            .filter(|row| !row.fitted && !row.is_near());
-        assert!(missed.clone().all(|row| !row.cause.is_empty()));
+        let missed = |row: &&Row| !row.fitted && !row.is_near();
+        let mut missed = TABLE.rows.iter().filter(missed);
+        assert!(missed.all(|row| !row.cause.is_empty()));
     }
 
     #[test]
