@@ -199,6 +199,9 @@ impl Ord for Ready {
     }
 }
 
+/// Called with a request that is done: its number, itself, and when.
+type Then<'a> = dyn FnMut(&mut dyn Requests, u32, &Kept, Nanoseconds) -> Result<(), Error> + 'a;
+
 /// A request in flight.
 struct Flying {
     number: u32,
@@ -269,11 +272,7 @@ impl<'a> Run<'a> {
     }
 
     /// Moves on to `at`, and gives `then` each request that was done: its number, itself, and when.
-    fn advance(
-        &mut self,
-        at: Nanoseconds,
-        then: &mut dyn FnMut(&mut dyn Requests, u32, &Kept, Nanoseconds) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn advance(&mut self, at: Nanoseconds, then: &mut Then<'_>) -> Result<(), Error> {
         if self.in_flight == 0 && self.finished > 0 {
             self.idle += at.saturating_sub(self.now);
         }

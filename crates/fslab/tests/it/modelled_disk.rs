@@ -357,18 +357,15 @@ fn a_model_is_found_back_from_the_disk_that_it_serves_needs_root() {
         testkit::skip!("the disk was not served in time: {counters}");
         return;
     }
-    let figures = &fit["figures"];
-    for (name, known) in [
-        ("request_s", 5e-3),
-        ("latency_s", 10e-3),
-        ("rate_bytes_per_s", 100e6),
-    ] {
-        let found = figures[name].as_f64().unwrap();
-        assert!(
-            (found / known - 1.0).abs() < WITHIN,
-            "{name}: {found}; {fit}"
-        );
-    }
+    let figure = |name: &str| fit["figures"][name].as_f64().unwrap();
+    let near = |found: f64, known: f64| (found / known - 1.0).abs() < WITHIN;
+    assert!(near(figure("request_s"), 5e-3), "{fit}");
+    assert!(near(figure("latency_s"), 10e-3), "{fit}");
+    // A kernel may ask for 1 MiB in two requests: then their bytes take the time of another request, too.
+    let mib = f64::from(1 << 20);
+    let rates = [100e6, mib / (mib / 100e6 + 5e-3)];
+    let rate = figure("rate_bytes_per_s");
+    assert!(rates.iter().any(|known| near(rate, *known)), "{fit}");
     // Also of the load that was not used for the fit.
     for load in fit["loads"].as_array().unwrap() {
         let of = |name: &str| load[name].as_f64().unwrap();
