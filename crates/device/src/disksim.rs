@@ -10,7 +10,7 @@ use std::fmt::Write;
 use crate::catalogue::Catalogue;
 use crate::file::Variation;
 use crate::model::{Nanoseconds, Op};
-use crate::replay::{Mode, Options, Recorded, replay_each};
+use crate::replay::{Kept, Mode, Options, Recorded, linked, replay_linked};
 
 const SECTOR: u64 = 512;
 
@@ -255,21 +255,23 @@ pub fn compare(name: &str, files: Files<'_>, trace_text: &str) -> Result<Compari
         .model(name, Variation::Nominal)
         .map_err(|e| e.to_string())?;
     let record = trace(trace_text)?;
-    let mut modelled = vec![0; record.len()];
-    let options = Options::new(Mode::Open);
-    let note = &mut |index: usize, submitted: Nanoseconds, done: Nanoseconds| {
-        modelled[index] = done - submitted;
+    let (mut modelled, mut modelled_reads) = (Vec::with_capacity(record.len()), Vec::new());
+    let note = &mut |request: &Kept, submitted: Nanoseconds, done: Nanoseconds| {
+        modelled.push(done - submitted);
+        if request.op == Op::Read {
+            modelled_reads.push(done - submitted);
+        }
     };
-    replay_each(&mut *disk, &record, options, note).map_err(|e| e.to_string())?;
+    let (kept, outline) = linked(&record).map_err(|e| e.to_string())?;
+    let (requests, options) = (&mut kept.as_slice(), Options::new(Mode::Open));
+    replay_linked(&mut *disk, requests, &outline, options, note).map_err(|e| e.to_string())?;
     let took = |r: &Recorded| r.completed.map_or(0, |completed| completed - r.submitted);
     let mut real: Vec<Nanoseconds> = record.iter().map(took).collect();
-    let reads = |times: &[Nanoseconds]| {
-        let reads = times.iter().zip(&record).filter(|(_, r)| r.op == Op::Read);
-        mean(&reads.map(|(time, _)| *time).collect::<Vec<_>>())
-    };
+    let real_reads = record.iter().filter(|r| r.op == Op::Read).map(took);
+    let real_reads: Vec<Nanoseconds> = real_reads.collect();
     Ok(Comparison {
-        modelled_reads: reads(&modelled),
-        real_reads: reads(&real),
+        modelled_reads: mean(&modelled_reads),
+        real_reads: mean(&real_reads),
         modelled: mean(&modelled),
         real: mean(&real),
         demerit: demerit(&mut modelled, &mut real) / 1e6,

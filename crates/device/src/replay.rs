@@ -14,16 +14,25 @@
 //! Dependencies follow hfplayer (Haghdoost et al., On the accuracy and scalability of intensive I/O
 //! workload replay, FAST 2017): a submission depends on the last completion of its process before it,
 //! unless the gap is longer than a think time can be.
+//!
+//! A record may be larger than memory. [`Linker`] finds what each request waited for while the events of a record pass, and puts
+//! the requests where its caller keeps them ([`Keep`]); a replay asks for them by number ([`Requests`]) and holds those that wait
+//! or are in flight.
 
-mod dependency;
 mod engine;
 mod estimate;
+mod frontier;
+mod kept;
+mod linker;
+mod place;
 mod program;
 mod response;
 
-pub use dependency::{After, Bound};
-pub use engine::{Each, Error, Options, Place, Replayed, replay, replay_each};
+pub use engine::{Bound, Each, Error, Options, Replayed, replay, replay_linked};
 pub use estimate::{Estimate, Failure, RUNS, Structural, estimate, seed_of_run};
+pub use kept::{After, Keep, Kept, Requests};
+pub use linker::{Asked, Linker, Outline, linked};
+pub use place::Place;
 pub use program::{Action, Program, Ran, Step};
 pub use response::Responses;
 

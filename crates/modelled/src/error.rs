@@ -47,9 +47,12 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// A device that cannot be measured.
-    #[error("{0}; name a disk or an image that can be read directly")]
+    /// A device that cannot be measured: why, and what to do.
+    #[error("{0}")]
     Measured(String),
+    /// Requests of a trace that cannot be kept.
+    #[error(transparent)]
+    Kept(#[from] device::replay::Error),
     /// A record of requests that cannot be kept or read back.
     #[error("the record of requests: {0}")]
     Record(String),
@@ -69,7 +72,7 @@ impl Error {
                 error,
                 blktrace::Error::Missing { .. } | blktrace::Error::NoTraces { .. }
             ),
-            Error::Incomplete { .. } | Error::Record(_) => false,
+            Error::Incomplete { .. } | Error::Kept(_) | Error::Record(_) => false,
         }
     }
 

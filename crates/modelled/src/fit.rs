@@ -6,6 +6,7 @@
 //! figures of its data sheet: its seeks depend on the distance. How far the model is from the device is said beside it, also for a
 //! load that was not used. Nothing is written, so flushes and write caches are not measured.
 
+mod disk_of;
 mod measure;
 
 use std::fmt::Write as _;
@@ -76,6 +77,8 @@ pub struct Fit {
     pub path: String,
     /// Its name in the device file.
     pub name: String,
+    /// What was found.
+    pub figures: Figures,
     /// How good it is.
     pub loads: Vec<Timed>,
     /// The device file.
@@ -83,28 +86,46 @@ pub struct Fit {
 }
 
 /// Figures of a device without geometry.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Figures {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Figures {
     /// Added to each request, s.
-    latency: f64,
+    #[serde(rename = "latency_s")]
+    pub latency: f64,
     /// A request, one after the other, s.
-    request: f64,
+    #[serde(rename = "request_s")]
+    pub request: f64,
     /// Bytes a second, one request after the other; none where bytes take no time that shows.
-    rate: Option<f64>,
+    #[serde(rename = "rate_bytes_per_s")]
+    pub rate: Option<f64>,
 }
 
-/// Measures a device or an image and fits a model of this name to it. Only reads it, past the page cache, for some seconds.
+/// Measures a device or an image, or the disk of a folder, and fits a model of this name to it. Only reads it, past the page cache, for
+/// some seconds, so a filesystem on it may be mounted.
 ///
 /// # Errors
-/// It cannot be read that way.
+/// It cannot be read that way, or is smaller than the largest read.
 pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
-    let source = blockio::Direct::open(path).map_err(|error| Error::Measured(error.to_string()))?;
+    let disk = disk_of::folder(path)?;
+    let path = disk.as_deref().unwrap_or(path);
+    // A device of characters refuses O_DIRECT before it is looked at.
+    let opened = blockio::Buffered::open(path).and_then(|_| blockio::Direct::open(path));
+    let source = opened.map_err(unreadable)?;
     let size = blockio::BlockSource::len(&source);
+    let largest = LOADS.iter().map(|load| load.len).max().unwrap_or(0);
+    if size < largest {
+        let (has, needs) = (words::bytes(size), words::bytes(largest));
+        let path = path.display().to_string();
+        let path = words::printable(&path);
+        return Err(Error::Measured(format!(
+            "{path}: has {has}, and reads of {needs} are measured; name a larger disk or image"
+        )));
+    }
     let mut measured = [0.0; LOADS.len()];
     for (seconds, load) in measured.iter_mut().zip(LOADS) {
         *seconds = measure::seconds_each(&source, load)?;
     }
-    let file = file(name, path, size, fitted(&measured));
+    let figures = fitted(&measured);
+    let file = file(name, path, size, figures);
     let mut catalogue = Catalogue::shipped()?;
     catalogue.add("the fitted model", &file)?;
     let timed = |(load, measured_s): (Load, f64)| -> Result<Timed, Error> {
@@ -120,8 +141,20 @@ pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
     Ok(Fit {
         path: path.display().to_string(),
         name: name.to_owned(),
+        figures,
         loads: loads?,
         file,
+    })
+}
+
+/// Why a path cannot be measured, with what to do about it here.
+fn unreadable(error: blockio::OpenError) -> Error {
+    Error::Measured(match error {
+        blockio::OpenError::NoDirect { path, reason } => format!(
+            "{}: cannot be read past the page cache: {reason}; name a disk, or an image on another filesystem",
+            words::printable(&path.display().to_string())
+        ),
+        error => error.to_string(),
     })
 }
 

@@ -1,13 +1,13 @@
 //! Something that is replayed on a device, as often as its interval needs.
 
 use device::replay::{
-    self, Bound, Estimate, Mode, Options, Program, RUNS, Recorded, Responses, Structural,
-    seed_of_run,
+    self, Bound, Estimate, Kept, Mode, Options, Program, RUNS, Responses, Structural, seed_of_run,
 };
 use device::{Catalogue, Model, Nanoseconds, Op, Usage, Variation};
 
 use crate::error::Error;
 use crate::report::{DeviceReport, Facts, Modelled, Row, Spent};
+use crate::spool::Spooled;
 
 /// What is replayed.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub enum Job {
     /// A recorded trace.
     Record {
         /// In the order of submission.
-        requests: Vec<Recorded>,
+        requests: Spooled,
         /// How it is replayed.
         options: Options,
     },
@@ -88,10 +88,7 @@ impl Job {
     /// How long the job took where it was recorded, ns; none where completions are missing.
     pub fn recorded(&self) -> Option<Nanoseconds> {
         match self {
-            Job::Record { requests, .. } => {
-                let ends: Option<Vec<u64>> = requests.iter().map(|r| r.completed).collect();
-                ends?.into_iter().max()
-            }
+            Job::Record { requests, .. } => requests.outline().recorded,
             Job::Program { phases, .. } => Some(phases.iter().map(|(_, time)| time).sum()),
         }
     }
@@ -106,7 +103,7 @@ impl Job {
 
     fn structural(&self) -> Structural {
         match self {
-            Job::Record { requests, .. } => Structural::of(requests),
+            Job::Record { requests, .. } => requests.outline().structural,
             Job::Program { program, .. } => program.structural(),
         }
     }
@@ -128,7 +125,10 @@ impl Job {
             return Ok(None);
         };
         let options = Options { mode, ..*options };
-        let replayed = replay::replay(model, requests, options)?;
+        let mut each = |_: &Kept, _, _| {};
+        let mut reader = requests.reader();
+        let (reader, outline) = (&mut reader, requests.outline());
+        let replayed = replay::replay_linked(model, reader, outline, options, &mut each)?;
         Ok(Some(replayed.elapsed as f64 / 1e9))
     }
 }
@@ -144,14 +144,13 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
 }
 
 fn run_record(
-    requests: &[Recorded],
+    requests: &Spooled,
     options: Options,
     model: &mut dyn Model,
 ) -> Result<Outcome, replay::Error> {
     let mut all = Part::default();
     let mut parts = ["reads", "writes", "flushes", "discards"].map(Part::named);
-    let mut each = |index: usize, submitted: Nanoseconds, done: Nanoseconds| {
-        let request = &requests[index];
+    let mut each = |request: &Kept, submitted: Nanoseconds, done: Nanoseconds| {
         let part = match request.op {
             Op::Read => &mut parts[0],
             Op::Write => &mut parts[1],
@@ -161,7 +160,9 @@ fn run_record(
         part.add(request.len, done.saturating_sub(submitted));
         all.add(request.len, done.saturating_sub(submitted));
     };
-    let replayed = replay::replay_each(model, requests, options, &mut each)?;
+    let mut reader = requests.reader();
+    let (reader, outline) = (&mut reader, requests.outline());
+    let replayed = replay::replay_linked(model, reader, outline, options, &mut each)?;
     Ok(Outcome {
         elapsed: replayed.elapsed,
         phases: Vec::new(),

@@ -15,9 +15,11 @@ pub mod fit;
 mod job;
 pub mod live;
 mod report;
+mod spool;
 pub mod studies;
 pub mod trace;
 
 pub use error::{Error, catalogue, check_file};
 pub use job::{Estimator, Job};
 pub use report::{DeviceReport, Modelled, Report, Row, Spent, cannot_tell};
+pub use spool::{Reader, Spooled};

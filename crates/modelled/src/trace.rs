@@ -15,9 +15,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use blktrace::record::{Category, Head};
 use blktrace::{Action, Trace};
 use device::Op;
-use device::replay::Recorded;
+use device::replay::{Asked, Linker};
 
 use crate::error::Error;
+use crate::spool::{Spool, Spooled};
 
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
@@ -43,16 +44,14 @@ impl Source {
 }
 
 /// The requests of a trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Record {
     /// What the trace is called.
     pub name: String,
     /// In the order of submission.
-    pub requests: Vec<Recorded>,
+    pub requests: Spooled,
     /// Why it is not whole; empty for a good trace.
     pub doubts: Vec<String>,
-    /// Requests whose completion is not in the trace.
-    pub open: u64,
     /// Commands without an address (passthrough), which are left out.
     pub commands: u64,
 }
@@ -60,17 +59,36 @@ pub struct Record {
 /// What must be known of a request until it is done.
 #[derive(Clone, Copy, Debug)]
 struct Flying {
-    index: usize,
+    sent: Sent,
     /// Bytes that are not done.
     left: u64,
 }
 
-/// Reads the requests of a trace. `device` (major << 20 | minor) chooses one of several.
+/// A request by its number, and whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sent {
+    number: u32,
+    process: u32,
+}
+
+/// Reads the requests of a trace, in memory that does not grow with it. `device` (major << 20 | minor) chooses one of several.
 ///
 /// # Errors
 /// The trace cannot be read, has no request, or has requests of several devices.
 pub fn read(trace: &mut Trace, source: Source, device: Option<u32>) -> Result<Record, Error> {
-    let mut reader = Reader::default();
+    read_into(Spool::default(), trace, source, device)
+}
+
+fn read_into(
+    spool: Spool,
+    trace: &mut Trace,
+    source: Source,
+    device: Option<u32>,
+) -> Result<Record, Error> {
+    let mut reader = Reader {
+        linker: Linker::new(spool),
+        commands: 0,
+    };
     let mut devices = BTreeSet::new();
     let mut whole = Whole::default();
     let mut issued = issued::Issued::default();
@@ -94,8 +112,8 @@ pub fn read(trace: &mut Trace, source: Source, device: Option<u32>) -> Result<Re
             devices.insert(head.device);
         }
         match source {
-            Source::Issue => issued.event(&mut reader, at, action, &head),
-            Source::Queue => bios.event(&mut reader, at, action, &head),
+            Source::Issue => issued.event(&mut reader, at, action, &head)?,
+            Source::Queue => bios.event(&mut reader, at, action, &head)?,
         }
     }
     if devices.len() > 1 {
@@ -103,7 +121,7 @@ pub fn read(trace: &mut Trace, source: Source, device: Option<u32>) -> Result<Re
         return Err(Error::SeveralDevices { devices });
     }
     let record = reader.finish(trace.name(), whole.doubts(trace));
-    if record.requests.is_empty() {
+    if record.requests.outline().count == 0 {
         let what = match source {
             Source::Issue => "no request that was given to a driver",
             Source::Queue => "no bio that was queued",
@@ -126,18 +144,14 @@ fn numbers(devices: &BTreeSet<u32>) -> String {
 }
 
 /// Requests as they are found.
-#[derive(Default)]
 struct Reader {
-    requests: Vec<Recorded>,
+    linker: Linker<Spool>,
     commands: u64,
 }
 
 impl Reader {
-    fn push(&mut self, at: u64, process: u32, op: Op, head: &Head) -> usize {
-        self.requests.push(Recorded {
-            process,
-            submitted: at,
-            completed: None,
+    fn push(&mut self, at: u64, process: u32, op: Op, head: &Head) -> Result<Sent, Error> {
+        let asked = Asked {
             op,
             offset: head.sector.saturating_mul(SECTOR),
             len: if op == Op::Flush {
@@ -146,29 +160,21 @@ impl Reader {
                 u64::from(head.bytes)
             },
             fua: head.has(Category::Fua),
-        });
-        self.requests.len() - 1
+        };
+        let number = self.linker.submit(process, at, asked)?;
+        Ok(Sent { number, process })
     }
 
-    fn complete(&mut self, index: usize, at: u64) {
-        if let Some(request) = self.requests.get_mut(index) {
-            request.completed = Some(at.max(request.submitted));
-        }
+    /// All of a request is done.
+    fn complete(&mut self, sent: Sent, at: u64) {
+        self.linker.complete(sent.number, sent.process, at);
     }
 
-    fn finish(mut self, name: String, doubts: Vec<String>) -> Record {
-        // An interrupt can exchange neighbours.
-        self.requests.sort_by_key(|request| request.submitted);
-        let first = self.requests.first().map_or(0, |request| request.submitted);
-        for request in &mut self.requests {
-            request.submitted -= first;
-            request.completed = request.completed.map(|at| at.saturating_sub(first));
-        }
-        let open = self.requests.iter().filter(|r| r.completed.is_none());
+    fn finish(self, name: String, doubts: Vec<String>) -> Record {
+        let (spool, outline) = self.linker.finish();
         Record {
             name,
-            open: open.count() as u64,
-            requests: self.requests,
+            requests: spool.finish(outline),
             doubts,
             commands: self.commands,
         }
@@ -236,16 +242,16 @@ type ByAddress = BTreeMap<(u32, u64), Flying>;
 
 /// Flushes in flight, by device. They have no address, so the first that was sent is the first that is done.
 #[derive(Default)]
-struct Flushes(HashMap<u32, VecDeque<usize>>);
+struct Flushes(HashMap<u32, VecDeque<Sent>>);
 
 impl Flushes {
-    fn sent(&mut self, device: u32, index: usize) {
-        self.0.entry(device).or_default().push_back(index);
+    fn sent(&mut self, device: u32, sent: Sent) {
+        self.0.entry(device).or_default().push_back(sent);
     }
 
     fn done(&mut self, reader: &mut Reader, device: u32, at: u64) {
-        if let Some(index) = self.0.get_mut(&device).and_then(VecDeque::pop_front) {
-            reader.complete(index, at);
+        if let Some(sent) = self.0.get_mut(&device).and_then(VecDeque::pop_front) {
+            reader.complete(sent, at);
         }
     }
 }

@@ -79,6 +79,7 @@ fn document(report: &Report<'_>) -> Result<Value> {
             "hardware": p.document.hardware, "kernel": p.document.kernel, "runs": p.document.runs,
             "barriers": p.document.barriers, "stddev": p.document.stddev,
         })),
+        "modelled": report.modelled,
         "clocks": clocks,
         "units": units::legend(report.run),
         "machine": report.machine.iter().map(fact).collect::<Vec<_>>(),

@@ -43,6 +43,7 @@ pub mod layout;
 mod md;
 mod members;
 pub mod model;
+mod modelled;
 mod numbers;
 mod options;
 mod original;

@@ -17,6 +17,7 @@ use crate::latency::{self, Latencies};
 use crate::layout::Layout;
 use crate::members::{self, Shares};
 use crate::model::{Figure, Table};
+use crate::modelled::{self, Modelled};
 use crate::options::Options;
 use crate::original::{self, Original};
 use crate::pivot::Layouts;
@@ -79,6 +80,8 @@ pub struct Report<'a> {
     pub notes: Vec<String>,
     /// The document that the study repeats.
     pub published: Option<&'static Published>,
+    /// What models of its hardware give for its numbers.
+    pub(crate) modelled: Option<Modelled>,
     /// `times emulated (User-mode Linux)`; none where times are of hardware.
     pub(crate) timing: Option<String>,
     /// Ids of the cells that the report is about.
@@ -148,6 +151,9 @@ impl<'a> Report<'a> {
             why,
             summary,
             notes,
+            modelled: whole
+                .then(|| modelled::of(run, sources.published))
+                .flatten(),
             published: sources.published,
             timing: timing_tag::of(run),
             validity: sources.validity,

@@ -11,6 +11,7 @@ mod growth;
 mod latency;
 mod members;
 mod memory;
+mod modelled;
 mod original;
 mod reference;
 mod run;
@@ -74,6 +75,8 @@ pub(crate) fn causes<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
         sections.push(block_io::cost_section(cost, report.options.level));
     }
     sections.extend(tables::published(report));
+    let found = report.modelled.as_ref();
+    sections.extend(found.map(|found| modelled::section(report, found)));
     tagged(report, sections)
 }
 

@@ -111,7 +111,7 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         let seeks = figures.factor(device.origin("seek_ms"));
         // A time for each request that was fitted to results contains the command times below it.
         let drawn = figures.command_ms(parts.command, device.origin("command_ms"));
-        let command = if self.fitted > 0 {
+        let command = if self.fitted > 0 && self.draw.contains {
             parts.command
         } else {
             drawn

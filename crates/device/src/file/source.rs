@@ -77,6 +77,9 @@ pub enum Variation {
     /// Published figures within 5 %, assumed ones within 15 %, command times of 0.1 to 0.6 ms, and free
     /// phases, drawn with this seed.
     Drawn(u64),
+    /// The same without the rule that a time for each request that was fitted contains the command times below it: these are
+    /// drawn too.
+    DrawnWithout(u64),
 }
 
 /// Draws for one device tree.
@@ -85,6 +88,8 @@ pub enum Variation {
 /// drawn once for each device of a file, however often it occurs in the tree. Only phases belong to a drive. Drawn for each
 /// drive alone, an array of many would be as slow as the worst of them, and its times would hardly vary.
 pub(crate) struct Draw {
+    /// Whether a fitted time keeps the command times below it as they are.
+    pub(crate) contains: bool,
     seed: Option<u64>,
     phases: Option<Random>,
 }
@@ -93,9 +98,10 @@ impl Draw {
     pub(crate) fn new(variation: Variation) -> Draw {
         let seed = match variation {
             Variation::Nominal => None,
-            Variation::Drawn(seed) => Some(seed),
+            Variation::Drawn(seed) | Variation::DrawnWithout(seed) => Some(seed),
         };
         Draw {
+            contains: !matches!(variation, Variation::DrawnWithout(_)),
             seed,
             phases: seed.map(Random::new),
         }

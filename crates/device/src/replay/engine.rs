@@ -1,24 +1,16 @@
 //! Submits a record's requests to a model, each when the mode lets it go.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::dependency::{After, Bound, dependencies};
+use super::frontier::Frontier;
+use super::kept::{After, Kept, Requests};
+use super::linker::{Outline, linked};
+use super::place::{Place, Placing};
 use super::response::Responses;
 use super::{Mode, Recorded};
-use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
-
-/// Where requests go on a device of another size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
-    /// Where they were; what does not fit is refused.
-    #[default]
-    Keep,
-    /// In proportion to the sizes, at multiples of 4 KiB.
-    Scale,
-    /// Modulo the size of the device.
-    Wrap,
-}
+use crate::model::{Completion, Model, Nanoseconds, Op, Usage};
+use crate::slab::Slab;
 
 /// How a record is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +58,36 @@ pub enum Error {
         /// Its number in the record, from 0.
         index: usize,
     },
+    /// More requests than numbers.
+    #[error("the record has more than 4,294,967,294 requests; replay a part of it")]
+    TooMany,
+    /// A number that the record does not have.
+    #[error("the record has no request {0}; please report it")]
+    NoSuch(u32),
+    /// What was kept of the record cannot be written or read back.
+    #[error("the requests of the record: {0}; make room for temporary files, or set TMPDIR")]
+    Kept(String),
+}
+
+/// How many submissions are bound in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// By a completion.
+    pub by_completion: u64,
+    /// By a submission shortly before, with no completion between: a burst.
+    pub by_burst: u64,
+    /// By time.
+    pub by_time: u64,
+}
+
+impl Bound {
+    fn add(&mut self, kept: &Kept, limit: Nanoseconds) {
+        match kept.after(limit) {
+            After::Completion => self.by_completion += 1,
+            After::Submission if kept.gap.is_none() => self.by_burst += 1,
+            After::Submission | After::Start => self.by_time += 1,
+        }
+    }
 }
 
 /// What a replay gave. All times are modelled.
@@ -83,6 +105,8 @@ pub struct Replayed {
     pub bound: Bound,
     /// Time in which no request was in flight: the host decided, ns.
     pub idle: Nanoseconds,
+    /// Most requests that were held at once: in flight, or waiting to go out.
+    pub most_held: usize,
     /// What each part of the device did.
     pub usage: Vec<Usage>,
 }
@@ -99,7 +123,7 @@ impl Replayed {
     }
 }
 
-/// Replays a record.
+/// Replays a record that is in memory.
 ///
 /// # Errors
 /// A request does not fit, or the record is not in order.
@@ -108,315 +132,310 @@ pub fn replay(
     record: &[Recorded],
     options: Options,
 ) -> Result<Replayed, Error> {
-    replay_each(model, record, options, &mut |_, _, _| {})
+    let (kept, outline) = linked(record)?;
+    let requests = &mut kept.as_slice();
+    replay_linked(model, requests, &outline, options, &mut |_, _, _| {})
 }
 
-/// Called with a request's number in the record, and when it was submitted and done.
-pub type Each<'a> = dyn FnMut(usize, Nanoseconds, Nanoseconds) + 'a;
+/// Called with a request, and when it was submitted and done.
+pub type Each<'a, T> = dyn FnMut(T, Nanoseconds, Nanoseconds) + 'a;
 
-/// Replays a record and passes on each request as it is done.
+/// Replays a record whose requests are linked, and passes on each as it is done.
 ///
 /// # Errors
-/// A request does not fit, or the record is not in order.
-pub fn replay_each(
+/// A request does not fit, or cannot be read back.
+pub fn replay_linked(
     model: &mut dyn Model,
-    record: &[Recorded],
+    requests: &mut dyn Requests,
+    outline: &Outline,
     options: Options,
-    each: &mut Each<'_>,
+    each: &mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
 ) -> Result<Replayed, Error> {
-    let unordered = record
-        .windows(2)
-        .position(|pair| pair[1].submitted < pair[0].submitted);
-    if let Some(before) = unordered {
-        return Err(Error::OutOfOrder { index: before + 1 });
-    }
-    let requests = placed(record, model.capacity(), options.place)?;
-    let mut bound = Bound::default();
-    let gates = match options.mode {
-        Mode::Open => {
-            let start = record.first().map_or(0, |first| first.submitted);
-            Gates::Order(
-                record
-                    .iter()
-                    .map(|r| After::Start(r.submitted - start))
-                    .collect(),
-            )
-        }
+    let placing = Placing::new(requests, outline, model.capacity(), options.place)?;
+    let mut run = Run::new(model, requests, outline, placing, each);
+    match options.mode {
+        Mode::Open => run.by_time()?,
+        Mode::Closed => run.by_depth(None)?,
+        Mode::Saturate { depth } => run.by_depth(Some(depth.max(1) - 1))?,
         Mode::Dependent { think_limit } => {
-            let (mut after, found) = dependencies(record, think_limit);
-            bound = found;
-            scale_think_times(&mut after, options.cpu);
-            Gates::Order(after)
+            let limit = think_limit.unwrap_or(outline.think_limit);
+            run.by_order(limit, options.cpu)?;
         }
-        Mode::Closed => Gates::Depth(depths(record)),
-        Mode::Saturate { depth } => Gates::Depth(vec![depth.max(1) - 1; record.len()]),
-    };
-    let mut run = Run::new(model, requests, each);
-    match gates {
-        Gates::Order(after) => run.by_order(&after, matches!(options.mode, Mode::Dependent { .. })),
-        Gates::Depth(depths) => run.by_depth(&depths),
     }
-    Ok(run.result(bound))
+    Ok(run.result())
 }
 
-enum Gates {
-    Order(Vec<After>),
-    Depth(Vec<u32>),
+/// A request that will be submitted at a time, or when a flush may.
+#[derive(Clone, Copy)]
+struct Ready {
+    at: Nanoseconds,
+    number: u32,
+    kept: Kept,
 }
 
-fn scale_think_times(after: &mut [After], factor: f64) {
-    for one in after {
-        if let After::Completion(_, think) = one {
-            *think = (*think as f64 * factor) as Nanoseconds;
-        }
+impl Ready {
+    fn key(&self) -> (Nanoseconds, u32) {
+        (self.at, self.number)
     }
 }
 
-pub(super) fn placed(
-    record: &[Recorded],
-    capacity: u64,
-    place: Place,
-) -> Result<Vec<Request>, Error> {
-    let end_of = |r: &Recorded| r.offset.saturating_add(r.len);
-    let size = record.iter().map(end_of).max().unwrap_or(0).max(1);
-    let place_one = |(index, r): (usize, &Recorded)| {
-        let scaled = (u128::from(r.offset) * u128::from(capacity) / u128::from(size)) as u64;
-        let room = capacity.saturating_sub(r.len);
-        let offset = match place {
-            Place::Scale if size > capacity => (scaled / 4096 * 4096).min(room),
-            Place::Wrap if end_of(r) > capacity => (r.offset % capacity.max(1)).min(room),
-            Place::Keep | Place::Scale | Place::Wrap => r.offset,
-        };
-        let end = offset.saturating_add(r.len);
-        if end > capacity {
-            return Err(Error::DoesNotFit {
-                index,
-                end,
-                capacity,
-            });
-        }
-        Ok(Request {
-            tag: index as u64,
-            op: r.op,
-            offset,
-            len: r.len,
-            fua: r.fua,
-        })
-    };
-    record.iter().enumerate().map(place_one).collect()
+impl PartialEq for Ready {
+    fn eq(&self, other: &Ready) -> bool {
+        self.key() == other.key()
+    }
 }
 
-/// How many requests were in flight at each submission, without it.
-fn depths(record: &[Recorded]) -> Vec<u32> {
-    let mut in_flight: BinaryHeap<Reverse<Nanoseconds>> = BinaryHeap::new();
-    let depth = |request: &Recorded| {
-        while in_flight
-            .peek()
-            .is_some_and(|Reverse(end)| *end <= request.submitted)
-        {
-            in_flight.pop();
-        }
-        let depth = in_flight.len() as u32;
-        in_flight.push(Reverse(request.completed.unwrap_or(Nanoseconds::MAX)));
-        depth
-    };
-    record.iter().map(depth).collect()
+impl Eq for Ready {}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Ready) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
-/// No request.
-const NONE: u32 = u32::MAX;
-
-/// Lists of the requests that wait for each request, in two arrays.
-struct Waiting {
-    first: Vec<u32>,
-    next: Vec<u32>,
+impl Ord for Ready {
+    fn cmp(&self, other: &Ready) -> Ordering {
+        self.key().cmp(&other.key())
+    }
 }
 
-impl Waiting {
-    fn new(count: usize) -> Waiting {
-        Waiting {
-            first: vec![NONE; count],
-            next: vec![NONE; count],
-        }
-    }
+/// Called with a request that is done: its number, itself, and when.
+type Then<'a> = dyn FnMut(&mut dyn Requests, u32, &Kept, Nanoseconds) -> Result<(), Error> + 'a;
 
-    fn add(&mut self, waits_for: u32, index: u32) {
-        self.next[index as usize] = self.first[waits_for as usize];
-        self.first[waits_for as usize] = index;
-    }
-
-    fn of(&self, index: u32) -> impl Iterator<Item = u32> + '_ {
-        let start = Some(self.first[index as usize]).filter(|i| *i != NONE);
-        std::iter::successors(start, |i| {
-            Some(self.next[*i as usize]).filter(|i| *i != NONE)
-        })
-    }
+/// A request in flight.
+struct Flying {
+    number: u32,
+    at: Nanoseconds,
+    kept: Kept,
 }
 
 /// A replay in progress.
 struct Run<'a> {
     model: &'a mut dyn Model,
-    requests: Vec<Request>,
-    submitted: Vec<Nanoseconds>,
-    is_done: Vec<bool>,
-    /// All requests before this one are done.
-    frontier: usize,
-    in_flight: u32,
+    requests: &'a mut dyn Requests,
+    outline: &'a Outline,
+    placing: Placing,
+    flying: Slab<Flying>,
+    in_flight: usize,
+    most_held: usize,
     now: Nanoseconds,
+    start: Option<Nanoseconds>,
     end: Nanoseconds,
     finished: u64,
     idle: Nanoseconds,
     bytes: u64,
     responses: Responses,
+    bound: Bound,
     buffer: Vec<Completion>,
-    each: &'a mut Each<'a>,
+    each: &'a mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
 }
 
 impl<'a> Run<'a> {
-    fn new(model: &'a mut dyn Model, requests: Vec<Request>, each: &'a mut Each<'a>) -> Run<'a> {
+    fn new(
+        model: &'a mut dyn Model,
+        requests: &'a mut dyn Requests,
+        outline: &'a Outline,
+        placing: Placing,
+        each: &'a mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
+    ) -> Run<'a> {
         Run {
             model,
-            submitted: vec![0; requests.len()],
-            is_done: vec![false; requests.len()],
             requests,
-            frontier: 0,
+            outline,
+            placing,
+            flying: Slab::default(),
             in_flight: 0,
+            most_held: 0,
             now: 0,
+            start: None,
             end: 0,
             finished: 0,
             idle: 0,
             bytes: 0,
             responses: Responses::default(),
+            bound: Bound::default(),
             buffer: Vec::new(),
             each,
         }
     }
 
-    fn submit(&mut self, index: usize) {
-        self.submitted[index] = self.now;
+    /// Submits a request while `waiting` others are held.
+    fn submit(&mut self, number: u32, kept: Kept, waiting: usize) -> Result<(), Error> {
+        let at = self.now;
+        self.start.get_or_insert(at);
+        let tag = self.flying.insert(Flying { number, at, kept });
         self.in_flight += 1;
-        self.model.submit(self.now, self.requests[index]);
+        self.most_held = self.most_held.max(self.in_flight + waiting);
+        let request = self.placing.request(&kept, number, tag)?;
+        self.model.submit(at, request);
+        Ok(())
     }
 
-    /// Moves on to `at` and returns what was done.
-    fn advance(&mut self, at: Nanoseconds) -> Vec<Completion> {
+    /// Moves on to `at`, and gives `then` each request that was done: its number, itself, and when.
+    fn advance(&mut self, at: Nanoseconds, then: &mut Then<'_>) -> Result<(), Error> {
         if self.in_flight == 0 && self.finished > 0 {
             self.idle += at.saturating_sub(self.now);
         }
         self.now = self.now.max(at);
-        let mut done = std::mem::take(&mut self.buffer);
-        self.model.advance(self.now, &mut done);
-        for completion in &done {
-            let index = completion.tag as usize;
-            self.is_done[index] = true;
+        self.model.advance(self.now, &mut self.buffer);
+        for completion in self.buffer.drain(..) {
+            let Some(flying) = self.flying.remove(completion.tag) else {
+                continue;
+            };
             self.in_flight -= 1;
             self.finished += 1;
-            self.bytes += self.requests[index].len;
+            self.bytes += flying.kept.len;
             self.end = self.end.max(completion.at);
-            let response = completion.at.saturating_sub(self.submitted[index]);
-            self.responses.add(response);
-            (self.each)(index, self.submitted[index], completion.at);
+            self.responses.add(completion.at.saturating_sub(flying.at));
+            (self.each)(&flying.kept, flying.at, completion.at);
+            then(self.requests, flying.number, &flying.kept, completion.at)?;
         }
-        while self.is_done.get(self.frontier) == Some(&true) {
-            self.frontier += 1;
-        }
-        done
+        Ok(())
     }
 
-    fn give_back(&mut self, mut done: Vec<Completion>) {
-        done.clear();
-        self.buffer = done;
+    /// The request of a number, if the record has so many.
+    fn request(&mut self, number: u32) -> Result<Option<Kept>, Error> {
+        if number >= self.outline.count {
+            return Ok(None);
+        }
+        self.requests.get(number).map(Some)
     }
 
-    fn by_depth(&mut self, depths: &[u32]) {
-        let mut next = 0;
+    /// Each request when no more are in flight than `depth`, or than when it was recorded.
+    fn by_depth(&mut self, depth: Option<u32>) -> Result<(), Error> {
+        let mut number = 0;
+        let mut next = self.request(number)?;
         loop {
-            while depths
-                .get(next)
-                .is_some_and(|depth| self.in_flight <= *depth)
+            while let Some(kept) = next
+                && self.in_flight <= depth.unwrap_or(kept.depth) as usize
             {
-                self.submit(next);
-                next += 1;
+                self.submit(number, kept, 0)?;
+                number += 1;
+                next = self.request(number)?;
             }
             let Some(at) = self.model.next_event() else {
-                return;
+                return Ok(());
             };
-            let done = self.advance(at);
-            self.give_back(done);
-            if next == depths.len() && self.in_flight == 0 {
-                return;
+            self.advance(at, &mut |_, _, _, _| Ok(()))?;
+            if next.is_none() && self.in_flight == 0 {
+                return Ok(());
             }
         }
     }
 
-    fn by_order(&mut self, after: &[After], flushes_wait: bool) {
-        let (mut on_completion, mut on_submission) =
-            (Waiting::new(after.len()), Waiting::new(after.len()));
-        let mut ready: BinaryHeap<Reverse<(Nanoseconds, u32)>> = BinaryHeap::new();
-        for (index, after) in after.iter().enumerate() {
-            match after {
-                After::Start(at) => ready.push(Reverse((*at, index as u32))),
-                After::Completion(of, _) => on_completion.add(*of, index as u32),
-                After::Submission(of, _) => on_submission.add(*of, index as u32),
-            }
-        }
-        let gap = |index: u32| match after[index as usize] {
-            After::Start(gap) | After::Completion(_, gap) | After::Submission(_, gap) => gap,
-        };
-        // Flushes that wait for requests before them, lowest first.
-        let mut held: BinaryHeap<Reverse<u32>> = BinaryHeap::new();
+    /// Each request at its time.
+    fn by_time(&mut self) -> Result<(), Error> {
+        let mut number = 0;
+        let mut next = self.request(number)?;
         loop {
-            while let Some(Reverse(index)) = held.peek().copied()
-                && self.frontier >= index as usize
+            while let Some(kept) = next
+                && kept.submitted <= self.now
+            {
+                self.submit(number, kept, 0)?;
+                number += 1;
+                next = self.request(number)?;
+            }
+            let due = next.map(|kept| kept.submitted);
+            let Some(at) = crate::timeline::earlier(due, self.model.next_event()) else {
+                return Ok(());
+            };
+            if next.is_none() && self.in_flight == 0 {
+                return Ok(());
+            }
+            self.advance(at, &mut |_, _, _, _| Ok(()))?;
+        }
+    }
+
+    /// Each request after what it waited for.
+    fn by_order(&mut self, limit: Nanoseconds, cpu: f64) -> Result<(), Error> {
+        let mut frontier = Frontier::default();
+        let mut ready: BinaryHeap<Reverse<Ready>> = BinaryHeap::new();
+        // Flushes that wait for requests before them, lowest first: their time is 0.
+        let mut held: BinaryHeap<Reverse<Ready>> = BinaryHeap::new();
+        let mut starts = self.outline.starts.iter().copied();
+        self.start_next(&mut starts, &mut ready)?;
+        loop {
+            while let Some(Reverse(flush)) = held.peek().copied()
+                && frontier.first_open() >= flush.number
             {
                 held.pop();
-                ready.push(Reverse((self.now, index)));
+                ready.push(Reverse(Ready {
+                    at: self.now,
+                    ..flush
+                }));
             }
-            while let Some(Reverse((at, index))) = ready.peek().copied()
-                && at <= self.now
+            while let Some(Reverse(next)) = ready.peek().copied()
+                && next.at <= self.now
             {
                 ready.pop();
-                let waits = flushes_wait
-                    && self.requests[index as usize].op == Op::Flush
-                    && self.frontier < index as usize;
-                if waits {
-                    held.push(Reverse(index));
+                let Ready { number, kept, .. } = next;
+                let is_flush = kept.op == Op::Flush;
+                if !kept.follows {
+                    self.start_next(&mut starts, &mut ready)?;
+                }
+                if is_flush && frontier.first_open() < number {
+                    held.push(Reverse(Ready { at: 0, ..next }));
                     continue;
                 }
-                self.submit(index as usize);
-                for child in on_submission.of(index) {
-                    ready.push(Reverse((self.now + gap(child), child)));
+                self.submit(number, kept, ready.len() + held.len())?;
+                self.bound.add(&kept, limit);
+                if let Some(number) = kept.next {
+                    let child = self.requests.get(number)?;
+                    if child.after(limit) == After::Submission {
+                        let at = self.now + child.submitted.saturating_sub(kept.submitted);
+                        let kept = child;
+                        ready.push(Reverse(Ready { at, number, kept }));
+                    }
                 }
             }
-            let next_ready = ready.peek().map(|Reverse((at, _))| *at);
-            let next_event = self.model.next_event();
-            let Some(at) = crate::timeline::earlier(next_ready, next_event) else {
-                return;
+            let due = ready.peek().map(|Reverse(next)| next.at);
+            let Some(at) = crate::timeline::earlier(due, self.model.next_event()) else {
+                return Ok(());
             };
-            if self.in_flight == 0 && next_ready.is_none() && held.is_empty() {
-                return;
+            if self.in_flight == 0 && due.is_none() && held.is_empty() {
+                return Ok(());
             }
-            let done = self.advance(at);
-            for completion in &done {
-                for child in on_completion.of(completion.tag as u32) {
-                    ready.push(Reverse((completion.at + gap(child), child)));
+            self.advance(at, &mut |requests, number, kept, at| {
+                frontier.done(number);
+                let Some(number) = kept.reaction else {
+                    return Ok(());
+                };
+                let kept = requests.get(number)?;
+                if kept.after(limit) == After::Completion {
+                    let think = kept.gap.unwrap_or(0) as f64 * cpu;
+                    let at = at + think as Nanoseconds;
+                    ready.push(Reverse(Ready { at, number, kept }));
                 }
-            }
-            self.give_back(done);
+                Ok(())
+            })?;
         }
     }
 
-    fn result(self, bound: Bound) -> Replayed {
+    /// Makes the next process ready for its first request. They begin one after the other, so one of them waits at a time.
+    fn start_next(
+        &mut self,
+        starts: &mut dyn Iterator<Item = u32>,
+        ready: &mut BinaryHeap<Reverse<Ready>>,
+    ) -> Result<(), Error> {
+        if let Some(number) = starts.next() {
+            let kept = self.requests.get(number)?;
+            let at = kept.submitted;
+            ready.push(Reverse(Ready { at, number, kept }));
+        }
+        Ok(())
+    }
+
+    fn result(self) -> Replayed {
         let mut usage = Vec::new();
         self.model.usage(&mut usage);
-        let start = self.submitted.iter().copied().min().unwrap_or(0);
         Replayed {
             requests: self.finished,
             bytes: self.bytes,
-            elapsed: self.end.saturating_sub(start),
+            elapsed: self.end.saturating_sub(self.start.unwrap_or(0)),
             responses: self.responses,
-            bound,
+            bound: self.bound,
             idle: self.idle,
+            most_held: self.most_held,
             usage,
         }
     }

@@ -1,7 +1,8 @@
 //! A modelled time with its interval.
 
 use super::Recorded;
-use super::engine::{Error, Options, replay};
+use super::engine::{Error, Options, replay_linked};
+use super::linker::linked;
 use crate::catalogue::Catalogue;
 use crate::file::{self, Variation};
 
@@ -25,20 +26,20 @@ impl Structural {
         }
     }
 
-    /// Of a record: sequential if nine of ten requests begin where one of the four before them ended.
-    pub fn of(record: &[Recorded]) -> Structural {
-        Structural::of_ranges(record.iter().map(|r| (r.offset, r.len)))
-    }
-
-    /// Of requests by offset and length.
+    /// Of requests by offset and length: sequential if nine of ten begin where one of the four before them ended.
     pub(super) fn of_ranges(ranges: impl Iterator<Item = (u64, u64)>) -> Structural {
-        let (mut count, mut sequential) = (0_usize, 0_usize);
+        let (mut count, mut sequential) = (0, 0);
         let mut ends = [None; 4];
         for (offset, len) in ranges {
-            sequential += usize::from(ends.contains(&Some(offset)));
-            ends[count % ends.len()] = Some(offset.saturating_add(len));
+            sequential += u64::from(ends.contains(&Some(offset)));
+            ends[count as usize % ends.len()] = Some(offset.saturating_add(len));
             count += 1;
         }
+        Structural::of_count(sequential, count)
+    }
+
+    /// Of so many requests of a count that begin where one of the four before them ended.
+    pub(super) fn of_count(sequential: u64, count: u64) -> Structural {
         if sequential * 10 >= count.saturating_sub(1) * 9 && count > 1 {
             Structural::Sequential
         } else {
@@ -146,13 +147,16 @@ pub fn estimate(
     runs: u32,
     seed: u64,
 ) -> Result<Estimate, Failure> {
+    let (kept, outline) = linked(record)?;
     let mut times = Vec::with_capacity(runs as usize);
     for run in 0..u64::from(runs) {
         let variation = Variation::Drawn(seed_of_run(seed, run));
         let mut model = catalogue.model(device, variation)?;
-        times.push(replay(&mut *model, record, options)?.elapsed as f64 / 1e9);
+        let requests = &mut kept.as_slice();
+        let replayed = replay_linked(&mut *model, requests, &outline, options, &mut |_, _, _| {})?;
+        times.push(replayed.elapsed as f64 / 1e9);
     }
-    Ok(Estimate::of(&times, Structural::of(record)))
+    Ok(Estimate::of(&times, outline.structural))
 }
 
 #[cfg(test)]

@@ -122,7 +122,12 @@ impl Program {
     ///
     /// # Errors
     /// A request is beyond the end of the device.
-    pub fn run(&self, model: &mut dyn Model, cpu: f64, each: &mut Each<'_>) -> Result<Ran, Error> {
+    pub fn run(
+        &self,
+        model: &mut dyn Model,
+        cpu: f64,
+        each: &mut Each<'_, usize>,
+    ) -> Result<Ran, Error> {
         let capacity = model.capacity();
         let beyond = self.requests.iter().position(|r| r.end() > capacity);
         if let Some(index) = beyond {
@@ -253,7 +258,7 @@ struct Run<'a> {
     program: &'a Program,
     model: &'a mut dyn Model,
     cpu: f64,
-    each: &'a mut Each<'a>,
+    each: &'a mut Each<'a, usize>,
     /// Edges from a step to those that follow it: `next[first[i]..first[i + 1]]`.
     first: Vec<u32>,
     next: Vec<u32>,
@@ -277,7 +282,7 @@ impl<'a> Run<'a> {
         program: &'a Program,
         model: &'a mut dyn Model,
         cpu: f64,
-        each: &'a mut Each<'_>,
+        each: &'a mut Each<'_, usize>,
     ) -> Run<'a> {
         let count = program.steps.len();
         let mut first = vec![0_u32; count + 1];

@@ -2,11 +2,27 @@ use super::*;
 use crate::model::{Completion, Model, Request, Usage};
 use crate::timeline::{Serial, Timeline};
 
-/// A device that serves one request at a time in 5 ms.
-#[derive(Default)]
+/// A device that serves one request at a time, in 5 ms by default.
 pub(super) struct Fixed {
+    service: u64,
     server: Serial,
     done: Timeline<u64>,
+}
+
+impl Fixed {
+    fn of(service: u64) -> Fixed {
+        Fixed {
+            service,
+            server: Serial::default(),
+            done: Timeline::default(),
+        }
+    }
+}
+
+impl Default for Fixed {
+    fn default() -> Fixed {
+        Fixed::of(SERVICE)
+    }
 }
 
 const SERVICE: u64 = 5_000_000;
@@ -17,7 +33,7 @@ impl Model for Fixed {
         1 << 30
     }
     fn submit(&mut self, now: Nanoseconds, request: Request) {
-        let at = self.server.occupy(now, SERVICE);
+        let at = self.server.occupy(now, self.service);
         self.done.push(at, request.tag);
     }
     fn next_event(&self) -> Option<Nanoseconds> {
@@ -65,6 +81,13 @@ fn elapsed(record: &[Recorded], mode: Mode) -> u64 {
 
 const DEPENDENT: Mode = Mode::Dependent { think_limit: None };
 
+fn bound(record: &[Recorded], think_limit: Option<u64>) -> Bound {
+    let options = Options::new(Mode::Dependent { think_limit });
+    replay(&mut Fixed::default(), record, options)
+        .unwrap()
+        .bound
+}
+
 #[test]
 fn at_depth_one_the_modes_keep_what_they_promise() {
     let record = loop_of(50);
@@ -98,9 +121,12 @@ fn a_burst_has_one_dependency() {
     let record: Vec<Recorded> = (0..10)
         .flat_map(|i| [recorded(1, 4 * i, 4 * i + 2), recorded(1, 4 * i, 4 * i + 3)])
         .collect();
-    let (after, bound) = dependency::dependencies(&record, None);
-    assert_eq!(after[1], After::Submission(0, 0));
-    assert_eq!(after[2], After::Completion(1, MS));
+    let (kept, outline) = linked(&record).unwrap();
+    let after = |i: usize| kept[i].after(outline.think_limit);
+    assert_eq!((after(1), kept[0].next), (After::Submission, Some(1)));
+    assert_eq!((after(2), kept[1].reaction), (After::Completion, Some(2)));
+    assert_eq!((kept[2].gap, kept[0].reaction), (Some(MS), None));
+    let bound = bound(&record, None);
     assert_eq!(
         (bound.by_completion, bound.by_burst, bound.by_time),
         (9, 10, 1)
@@ -112,22 +138,26 @@ fn a_burst_has_one_dependency() {
 fn a_long_gap_is_a_timer_and_not_think_time() {
     let mut record = loop_of(99);
     record.push(recorded(1, 10_000, 10_002));
-    let (after, bound) = dependency::dependencies(&record, None);
+    let (kept, outline) = linked(&record).unwrap();
+    assert_eq!(outline.think_limit / MS, 1);
+    assert_eq!(kept[99].after(outline.think_limit), After::Submission);
+    assert_eq!(kept[98].next, Some(99));
     assert_eq!(
-        after[99],
-        After::Submission(98, (10_000 - 100 - 3 * 98) * MS)
+        kept[99].submitted - kept[98].submitted,
+        (10_000 - 100 - 3 * 98) * MS
     );
-    assert_eq!(bound.by_time, 2);
-    let (after, _) = dependency::dependencies(&record, Some(u64::MAX));
-    assert!(matches!(after[99], After::Completion(98, _)));
+    assert_eq!(bound(&record, None).by_time, 2);
+    assert_eq!(kept[99].after(u64::MAX), After::Completion);
+    assert_eq!(bound(&record, Some(u64::MAX)).by_time, 1);
 }
 
 #[test]
 fn processes_do_not_wait_for_each_other_but_a_flush_waits_for_all() {
     let mut record = vec![recorded(1, 0, 9), recorded(2, 1, 8), recorded(2, 9, 10)];
-    let (after, _) = dependency::dependencies(&record, None);
-    assert_eq!(after[1], After::Start(MS));
-    assert_eq!(after[2], After::Completion(1, MS));
+    let (kept, outline) = linked(&record).unwrap();
+    assert_eq!(outline.starts, [0, 1]);
+    assert_eq!((kept[1].after(0), kept[1].submitted), (After::Start, MS));
+    assert_eq!((kept[2].gap, kept[1].reaction), (Some(MS), Some(2)));
     record[2].op = Op::Flush;
     // 5 ms each in turn; the flush is submitted when both are done, and its think time has passed.
     assert_eq!(elapsed(&record, DEPENDENT), 16);
@@ -165,24 +195,148 @@ fn requests_beyond_the_device_are_refused_or_placed() {
     assert!(matches!(unordered, Err(Error::OutOfOrder { index: 1 })));
 }
 
+/// Requests as they are computed, whose readings are counted: none is kept here.
+struct Computed {
+    depth: u32,
+    count: u32,
+    read: u64,
+}
+
+impl Requests for Computed {
+    /// `depth` processes in turn, each with one request at a time and 1 ms of think time.
+    fn get(&mut self, number: u32) -> Result<Kept, Error> {
+        self.read += 1;
+        let next = Some(number + self.depth).filter(|next| *next < self.count);
+        let follows = number >= self.depth;
+        Ok(Kept {
+            submitted: u64::from(number / self.depth) * 3 * MS,
+            op: if number % 1000 == 7 {
+                Op::Flush
+            } else {
+                Op::Read
+            },
+            offset: u64::from(number % 1000) * 4096,
+            len: 4096,
+            fua: false,
+            depth: self.depth - 1,
+            gap: follows.then_some(MS),
+            follows,
+            next,
+            reaction: next,
+        })
+    }
+}
+
+#[test]
+fn what_is_held_does_not_grow_with_the_record() {
+    let held = |mode, count| {
+        let mut requests = Computed {
+            depth: 4,
+            count,
+            read: 0,
+        };
+        let outline = Outline {
+            count,
+            starts: (0..4).collect(),
+            think_limit: MS,
+            size: 1 << 22,
+            structural: Structural::Scattered,
+            recorded: None,
+            open: 0,
+        };
+        // Serves as fast as was recorded, so that the queue of the open mode does not grow either.
+        let mut model = Fixed::of(MS / 2);
+        let options = Options::new(mode);
+        let result = replay_linked(
+            &mut model,
+            &mut requests,
+            &outline,
+            options,
+            &mut |_, _, _| {},
+        );
+        let result = result.unwrap();
+        assert_eq!(result.requests, u64::from(count), "{mode:?}");
+        assert!(requests.read <= 3 * u64::from(count), "{mode:?}");
+        result.most_held
+    };
+    for mode in [
+        Mode::Open,
+        Mode::Closed,
+        DEPENDENT,
+        Mode::Saturate { depth: 9 },
+    ] {
+        let (few, many) = (held(mode, 2_000), held(mode, 200_000));
+        assert!((4..=9).contains(&few), "{mode:?}: {few}");
+        assert_eq!(few, many, "{mode:?}");
+    }
+}
+
+/// A record of a process, the time since the request before, a time of service and a kind for each request.
+fn made(seeds: Vec<(u32, u64, u64, u8)>) -> Vec<Recorded> {
+    let mut now = 0;
+    let one = |(process, gap, service, kind)| {
+        now += gap;
+        let mut request = recorded(process, now, now + service);
+        request.offset %= 1 << 29;
+        if kind == 0 {
+            request.completed = None;
+        } else if kind == 1 {
+            request.op = Op::Flush;
+        }
+        request
+    };
+    seeds.into_iter().map(one).collect()
+}
+
+/// All dependencies known from the start, a replay as it is defined: what the one that reads requests as it needs them must equal.
+fn defined(record: &[Recorded]) -> u64 {
+    let (kept, outline) = linked(record).unwrap();
+    let after = |i: usize| kept[i].after(outline.think_limit);
+    let (mut submitted, mut done) = (vec![None; kept.len()], vec![None::<u64>; kept.len()]);
+    let mut free = 0;
+    for _ in 0..kept.len() {
+        let due = |i: usize| -> Option<u64> {
+            let at = match after(i) {
+                After::Start => kept[i].submitted,
+                After::Submission => {
+                    let before = (0..i).find(|b| kept[*b].next == Some(i as u32))?;
+                    submitted[before]? + kept[i].submitted - kept[before].submitted
+                }
+                After::Completion => {
+                    let before = (0..i).find(|b| kept[*b].reaction == Some(i as u32))?;
+                    done[before]? + kept[i].gap?
+                }
+            };
+            if kept[i].op != Op::Flush {
+                return Some(at);
+            }
+            let before: Option<Vec<u64>> = done[..i].iter().copied().collect();
+            Some(before?.into_iter().max().unwrap_or(0).max(at))
+        };
+        let waiting = (0..kept.len()).filter(|i| submitted[*i].is_none());
+        let (at, next) = waiting.filter_map(|i| Some((due(i)?, i))).min().unwrap();
+        submitted[next] = Some(at);
+        free = free.max(at) + SERVICE;
+        done[next] = Some(free);
+    }
+    free - submitted.into_iter().flatten().min().unwrap_or(0)
+}
+
 proptest::proptest! {
+    #[test]
+    fn a_replay_in_order_is_as_defined(
+        seeds in proptest::collection::vec((0_u32..4, 0_u64..20, 0_u64..30, 0_u8..10), 1..40),
+    ) {
+        let record = made(seeds);
+        let result = replay(&mut Fixed::default(), &record, Options::new(DEPENDENT)).unwrap();
+        proptest::prop_assert_eq!(result.elapsed, defined(&record));
+    }
+
     #[test]
     fn every_request_of_any_record_is_done_once_in_every_mode(
         seeds in proptest::collection::vec((0_u32..4, 0_u64..20, 0_u64..30, 0_u8..10), 0..60),
     ) {
-        let mut now = 0;
-        let mut record = Vec::new();
-        for (process, gap, service, kind) in seeds {
-            now += gap;
-            let mut request = recorded(process, now, now + service);
-            request.offset %= 1 << 29;
-            if kind == 0 {
-                request.completed = None;
-            } else if kind == 1 {
-                request.op = Op::Flush;
-            }
-            record.push(request);
-        }
+        let record = made(seeds);
         for mode in [Mode::Open, Mode::Closed, DEPENDENT, Mode::Saturate { depth: 3 }] {
             let result = replay(&mut Fixed::default(), &record, Options::new(mode)).unwrap();
             proptest::prop_assert_eq!(result.requests, record.len() as u64, "{:?}", mode);

@@ -149,12 +149,25 @@ pub(crate) fn bench(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
 }
 
 fn fit(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
-    let fit = modelled::fit::fit(Path::new(&args.name), FITTED)?;
+    let wrong = |path: &Path, error: std::io::Error| {
+        let why = format!("{}: {error}; choose another --write", out::path(path));
+        lab::Error::Preflight(why)
+    };
+    // Before the seconds of measuring. A file that is there stays as it is until there is another.
+    let mut is_new = false;
     if let Some(path) = &args.write {
-        std::fs::write(path, &fit.file).map_err(|error| {
-            let why = format!("{}: {error}; choose another --write", out::path(path));
-            lab::Error::Preflight(why)
-        })?;
+        is_new = !path.exists();
+        let mut options = std::fs::OpenOptions::new();
+        let opened = options.append(true).create(true).open(path);
+        opened.map_err(|error| wrong(path, error))?;
+    }
+    let fit = modelled::fit::fit(Path::new(&args.name), FITTED).inspect_err(|_| {
+        if let Some(path) = args.write.as_ref().filter(|_| is_new) {
+            let _ = std::fs::remove_file(path);
+        }
+    })?;
+    if let Some(path) = &args.write {
+        std::fs::write(path, &fit.file).map_err(|error| wrong(path, error))?;
     }
     out::print(&match args.format {
         DocumentFormat::Text => fit.text(),

@@ -297,3 +297,32 @@ fn a_device_of_a_check_must_exist_and_be_large_enough() {
     assert_code(&output, 16);
     assert!(error_line(&output).contains("--format text or json"));
 }
+
+#[test]
+fn what_cannot_be_measured_is_refused_in_one_line() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("small"), [0; 8192]).unwrap();
+    let refused = |words: &[&str]| {
+        let output = run_in(scratch.path(), &[&["device", "bench"], words].concat());
+        assert_code(&output, 2);
+        assert!(output.stdout.is_empty());
+        error_line(&output)
+    };
+    for (path, why) in [
+        ("./nothing", "cannot be opened for reading"),
+        ("/dev/null", "is a character device"),
+        ("./small", "has 8 KiB, and reads of 1 MiB are measured"),
+        ("/proc/", "name the disk"),
+    ] {
+        let line = refused(&[path]);
+        // Where the scratch folder has no direct reads, that is said first.
+        let direct = line.contains("cannot be read past the page cache") && path == "./small";
+        assert!(line.contains(why) || direct, "{path}: {line}");
+    }
+    assert!(refused(&["7k50"]).contains("did you mean 7k500?"));
+    let line = refused(&["7k500", "--write", "it.toml"]);
+    assert!(line.contains("is a model already"), "{line}");
+    // The device file cannot be written: said before anything is measured.
+    let line = refused(&["./small", "--write", "no/folder/it.toml"]);
+    assert!(line.contains("choose another --write"), "{line}");
+}

@@ -176,3 +176,110 @@ fn a_killed_lab_leaves_a_stack_that_clean_takes_down_needs_root_needs_uml() {
     assert!(message.contains("code 0"), "{message}");
     assert!(message.contains(NOTHING), "{message}");
 }
+
+/// Bytes of a chunk of the arrays below.
+const CHUNK: u64 = 65_536;
+/// Disks of these.
+const DISKS: usize = 4;
+/// Rows of them that are compared.
+const ROWS: u64 = 10;
+
+/// Makes an array of each level, and a striped mapping, of four images; writes the pattern through each; prints the first number of
+/// each chunk of each image.
+const ARRAYS: &str = r#"
+for module in raid0 raid1 raid10; do
+  insmod "$(find /usr/lib/uml/modules -name "$module.ko" | head -1)"
+done
+export MDADM_NO_UDEV=1
+for level in 0 5 6 10 striped; do
+  nodes=
+  for disk in 0 1 2 3; do
+    truncate -s 9M $level-$disk.img
+    nodes="$nodes $(losetup --find --show $level-$disk.img)"
+  done
+  if [ $level = striped ]; then
+    table="0 65536 striped 4 128"
+    for node in $nodes; do table="$table $node 0"; done
+    dmsetup create striped --table "$table" && dmsetup mknodes
+    array=/dev/mapper/striped
+  else
+    clean='--assume-clean --bitmap=none'
+    [ $level = 0 ] && clean=
+    array=/dev/md7
+    mdadm --create $array --run --force --metadata=1.0 --level=$level --raid-devices=4 --chunk=64 $clean $nodes 2> err.txt || cat err.txt
+  fi
+  dd if="$PATTERN" of=$array bs=1M conv=fsync 2> err.txt || cat err.txt
+  if [ $level = striped ]; then dmsetup remove striped; else mdadm --stop $array 2> err.txt || cat err.txt; fi
+  for node in $nodes; do losetup -d $node; done
+  for disk in 0 1 2 3; do
+    echo "chunks of $level $(od -A n -v -t u8 -w65536 -N 655360 $level-$disk.img | cut -c 1-21)" | tr '\n' ' '
+    echo
+  done
+done
+"#;
+
+/// The mappings of modelled arrays are those of md and of device-mapper: a pattern written through them is read back from the members.
+#[test]
+fn arrays_of_the_kernel_lie_where_models_say_needs_root_needs_uml() {
+    use device::array::{Layout, Level};
+    if !can_host() {
+        return;
+    }
+    // Each chunk has its own number everywhere, so that a parity that is their sum is one, too.
+    let number = |chunk: u64| (1 << 20) + chunk * chunk;
+    let pattern: Vec<u8> = (0..ROWS * DISKS as u64)
+        .flat_map(|chunk| number(chunk).to_le_bytes().repeat(CHUNK as usize / 8))
+        .collect();
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("pattern");
+    fs::write(&path, pattern).unwrap();
+    let message = on_a_host(&format!("PATTERN={}\n{ARRAYS}", path.display()));
+    for (name, level) in [
+        ("0", Level::Raid0),
+        ("5", Level::Raid5),
+        ("6", Level::Raid6),
+        ("10", Level::Raid10),
+        ("striped", Level::Raid0),
+    ] {
+        let lead = format!("chunks of {name} ");
+        let disks: Vec<Vec<u64>> = message
+            .lines()
+            .filter_map(|line| line.trim_end().strip_prefix(&lead))
+            .map(|line| {
+                line.split_whitespace()
+                    .map(|n| n.parse().unwrap())
+                    .collect()
+            })
+            .collect();
+        assert_eq!(disks.len(), DISKS, "{name}: {message}");
+        assert!(
+            disks.iter().all(|disk| disk.len() as u64 == ROWS),
+            "{message}"
+        );
+        let layout = Layout {
+            level,
+            chunk: CHUNK,
+            members: DISKS,
+            member_size: 8 << 20,
+            failed: Vec::new(),
+        };
+        let chunks = match level {
+            Level::Raid10 => ROWS * DISKS as u64 / 2,
+            _ => ROWS * layout.data_chunks(),
+        };
+        for chunk in 0..chunks {
+            // Data, with all of its copies.
+            for part in layout.write(chunk * CHUNK, CHUNK) {
+                let found = disks[part.member][(part.address / CHUNK) as usize];
+                assert_eq!(found, number(chunk), "{name}: chunk {chunk}, {part:?}");
+            }
+        }
+        for row in (0..ROWS).filter(|_| level.parities() > 0) {
+            // P is the exclusive or of the row.
+            let parity = layout.parity_members(row).next().unwrap();
+            let data = (0..layout.data_chunks()).map(|k| layout.data_member(row, k));
+            let sum = data.fold(0, |sum, disk| sum ^ disks[disk][row as usize]);
+            assert_eq!(disks[parity][row as usize], sum, "{name}: row {row}");
+        }
+    }
+}

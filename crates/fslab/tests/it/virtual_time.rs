@@ -13,22 +13,25 @@ use record::{Run, Status};
 /// agreed to the nanosecond whenever they were measured.
 const WITHIN: f64 = 0.005;
 
-/// Seconds of each phase of a run's only trial.
-fn phases(folder: &Path, out: &str) -> BTreeMap<String, f64> {
-    let arguments = with(&[
+/// A run of one trial in virtual time.
+fn virtual_run<'a>(study: &[&'a str], out: &'a str) -> Vec<&'a str> {
+    let more = [
         "--executor",
         "qemu",
         "--virtual-time",
         "--seed",
         "7",
         "--set",
-        "device.size=96m",
-        "--set",
         "compilebench.scale=0.004",
         "--out",
         out,
-    ]);
-    let output = run_in(folder, &arguments);
+    ];
+    [study, &more].concat()
+}
+
+/// Seconds of each phase of a run's only trial.
+fn phases(folder: &Path, study: &[&str], out: &str) -> BTreeMap<String, f64> {
+    let output = run_in(folder, &virtual_run(study, out));
     assert_ran(&output);
     let run = Run::load(&folder.join(out)).unwrap();
     assert_eq!(
@@ -48,16 +51,14 @@ fn phases(folder: &Path, out: &str) -> BTreeMap<String, f64> {
         .collect()
 }
 
-#[test]
-fn two_runs_of_one_trial_take_the_same_time_needs_qemu() {
-    if !can("qemu") {
-        return;
-    }
+/// Runs a trial twice and compares its phases.
+fn take_the_same_time(study: &[&str]) {
     // The guest sees neither the path nor the name of the run.
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let there = there.path().join("a-folder-whose-name-is-longer");
     std::fs::create_dir(&there).unwrap();
-    let (one, other) = (phases(here.path(), "one"), phases(&there, "the-other"));
+    let one = phases(here.path(), study, "one");
+    let other = phases(&there, study, "the-other");
     println!("{one:?}\n{other:?}");
     assert!(!one.is_empty());
     assert!(one.keys().eq(other.keys()));
@@ -68,6 +69,36 @@ fn two_runs_of_one_trial_take_the_same_time_needs_qemu() {
     }
     let whole = (one.values().sum::<f64>(), other.values().sum::<f64>());
     assert!(apart(whole.0, whole.1) < WITHIN, "{whole:?}");
+}
+
+#[test]
+fn two_runs_of_one_trial_take_the_same_time_needs_qemu() {
+    if can("qemu") {
+        take_the_same_time(&with(&["--set", "device.size=96m"]));
+    }
+}
+
+/// A study on a modelled disk: the server is in the guest, and its answers are timers of the guest's clock.
+const ON_A_MODEL: [&str; 12] = [
+    "run",
+    "journal",
+    "--profile",
+    "quick",
+    "--filter",
+    "workload=compilebench",
+    "--blocks",
+    "1",
+    "--set",
+    "device=model:7k500",
+    "--set",
+    "device.size=320m",
+];
+
+#[test]
+fn on_a_modelled_disk_too_with_xfs_needs_qemu() {
+    if can("qemu") {
+        take_the_same_time(&[&ON_A_MODEL[..], &["--filter", "filesystem=xfs"]].concat());
+    }
 }
 
 #[test]

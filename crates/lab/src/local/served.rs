@@ -25,7 +25,8 @@ fn detail(served: &Served) -> String {
     let verdict = if served.sound {
         ""
     } else {
-        ": too late to stand for the disk (more than 1 %, or more than 5 % of the modelled time)"
+        ": too late to stand for the disk (more than 1 %, or more than 5 % of the modelled time); leave the machine to the trial, run \
+         fewer processes, or take a slower model or one in virtual time (--executor qemu --virtual-time)"
     };
     format!(
         "{}, modelled {} each; answers left {} late on average, {:.2} % of them more than 50 us{verdict}",
@@ -60,6 +61,13 @@ mod tests {
             sound: false,
             ..served
         };
-        assert!(in_time(Ok(late)).detail.contains("too late to stand"));
+        let late = in_time(Ok(late));
+        assert_eq!(late.holds, Some(false));
+        assert!(late.detail.contains(
+            "too late to stand for the disk (more than 1 %, or more than 5 % of the modelled time)"
+        ));
+        for remedy in ["fewer processes", "a slower model", "--virtual-time"] {
+            assert!(late.detail.contains(remedy), "{}", late.detail);
+        }
     }
 }

@@ -23,12 +23,6 @@ pub(super) fn place(number: u64, size: u64, len: u64) -> u64 {
 /// Seconds a read: of all of them, by their number.
 pub(super) fn seconds_each(source: &Direct, load: Load) -> Result<f64, Error> {
     let failed = |error: String| Error::Measured(error);
-    if source.len() < load.len {
-        let (has, needs) = (words::bytes(source.len()), words::bytes(load.len));
-        return Err(failed(format!(
-            "it has {has}, and a read of {needs} is measured"
-        )));
-    }
     let queue = source.queue(load.depth as usize);
     let mut queue = queue.map_err(|error| failed(error.to_string()))?;
     let mut spare: Vec<Buffer> = Vec::new();

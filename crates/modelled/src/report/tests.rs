@@ -2,7 +2,7 @@ use device::Op;
 use device::replay::{Mode, Options, Recorded};
 
 use super::*;
-use crate::{Estimator, Job};
+use crate::{Estimator, Job, Spooled};
 
 /// A reader at depth 1 with 1 ms of think time, and one flushed write.
 fn job() -> Job {
@@ -30,7 +30,7 @@ fn job() -> Job {
     ];
     requests.extend(more);
     Job::Record {
-        requests,
+        requests: Spooled::of(&requests).unwrap(),
         options: Options::new(Mode::Dependent { think_limit: None }),
     }
 }

@@ -36,3 +36,36 @@ fn quick_rows_are_where_they_were_when_the_files_were_frozen() {
     let table = table(ONE, &quick).unwrap();
     insta::assert_snapshot!(table.text());
 }
+
+#[test]
+fn the_table_that_reports_show_is_the_one_that_is_computed() {
+    let kept = include_str!("../../data/table.json");
+    let kept: serde_json::Value = serde_json::from_str(kept).unwrap();
+    let streams: Streams = toml::from_str(STREAMS).unwrap();
+    let rows = kept["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        streams
+            .row
+            .iter()
+            .all(|row| names.contains(&row.name.as_str()))
+    );
+    let quick = |name: &str| name.contains("0a, set 2") || name.contains("0c, all");
+    let computed = table(ONE, &quick).unwrap();
+    assert_eq!(computed.rows.len(), 2);
+    for row in &computed.rows {
+        let kept = rows.iter().find(|kept| kept["name"] == *row.name).unwrap();
+        assert_eq!(kept["document"], *row.document);
+        assert_eq!(kept["cause"], *row.cause);
+        let number = |key: &str| kept[key].as_f64().unwrap();
+        assert!((number("published") - row.published).abs() < 1e-9, "{kept}");
+        // As `fslab device check --studies --format json` prints it.
+        assert!(
+            (number("modelled") / row.modelled - 1.0).abs() < 1e-9,
+            "{kept}"
+        );
+    }
+}

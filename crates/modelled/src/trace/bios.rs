@@ -1,12 +1,13 @@
 //! Bios, merged anew.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use blktrace::Action;
 use blktrace::record::{Category, Head};
 use device::Op;
 
-use super::{ByAddress, Flushes, Flying, Reader, SECTOR, op_of};
+use super::{Flushes, Reader, SECTOR, Sent, op_of};
+use crate::error::Error;
 
 /// Largest request that bios are merged into: the kernel's usual `max_sectors_kb`.
 const LARGEST: u64 = 1280 << 10;
@@ -14,52 +15,81 @@ const LARGEST: u64 = 1280 << 10;
 /// The last bio of a process, to which the next may be joined.
 #[derive(Clone, Copy)]
 struct Last {
-    index: usize,
+    sent: Sent,
     op: Op,
     end: u64,
+    /// Bytes of its request.
+    len: u64,
+}
+
+/// Bios of a request.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    flying: u32,
+    /// Whether one is done.
+    is_begun: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Bios {
     last: HashMap<u32, Last>,
-    flying: ByAddress,
+    /// Bios in flight, by device and first sector.
+    flying: BTreeMap<(u32, u64), Sent>,
+    /// Requests in flight.
+    parts: HashMap<u32, Parts>,
     flushes: Flushes,
 }
 
 impl Bios {
-    pub(super) fn event(&mut self, reader: &mut Reader, at: u64, action: Action, head: &Head) {
+    pub(super) fn event(
+        &mut self,
+        reader: &mut Reader,
+        at: u64,
+        action: Action,
+        head: &Head,
+    ) -> Result<(), Error> {
         match action {
-            Action::Queue => self.queue(reader, at, head),
+            Action::Queue => self.queue(reader, at, head)?,
             Action::Complete => self.complete(reader, at, head),
             _ => {}
         }
+        Ok(())
     }
 
-    fn queue(&mut self, reader: &mut Reader, at: u64, head: &Head) {
+    fn queue(&mut self, reader: &mut Reader, at: u64, head: &Head) -> Result<(), Error> {
         let op = op_of(head);
         if head.has(Category::Flush) || op == Op::Flush {
-            let index = reader.push(at, head.pid, Op::Flush, head);
-            self.flushes.sent(head.device, index);
+            let sent = reader.push(at, head.pid, Op::Flush, head)?;
+            self.flushes.sent(head.device, sent);
             self.last.remove(&head.pid);
         }
         if op == Op::Flush {
-            return;
+            return Ok(());
         }
         let (begin, len) = (head.sector.saturating_mul(SECTOR), u64::from(head.bytes));
-        let joins = |last: &&Last| last.op == op && last.end == begin;
-        let index = match self.last.get(&head.pid).filter(joins) {
-            Some(last) if reader.requests[last.index].len + len <= LARGEST => {
-                let request = &mut reader.requests[last.index];
-                request.len += len;
-                request.fua |= head.has(Category::Fua);
-                last.index
+        let joins = |last: &&Last| last.op == op && last.end == begin && last.len + len <= LARGEST;
+        let (sent, before) = match self.last.get(&head.pid).filter(joins) {
+            Some(last) => {
+                let fua = head.has(Category::Fua);
+                reader.linker.extend(last.sent.number, len, fua)?;
+                (last.sent, last.len)
             }
-            _ => reader.push(at, head.pid, op, head),
+            None => (reader.push(at, head.pid, op, head)?, 0),
         };
-        let end = begin.saturating_add(len);
-        self.last.insert(head.pid, Last { index, op, end });
+        let last = Last {
+            sent,
+            op,
+            end: begin.saturating_add(len),
+            len: before + len,
+        };
+        self.last.insert(head.pid, last);
+        self.parts.entry(sent.number).or_default().flying += 1;
         let key = (head.device, head.sector);
-        self.flying.insert(key, Flying { index, left: len });
+        if let Some(covered) = self.flying.insert(key, sent) {
+            // Two at one address: the completions do not tell which of them is done.
+            self.leave(reader, covered, at, false);
+        }
+        Ok(())
     }
 
     fn complete(&mut self, reader: &mut Reader, at: u64, head: &Head) {
@@ -73,16 +103,30 @@ impl Bios {
         }
         let done: Vec<(u32, u64)> = self.flying.range(from..to).map(|(key, _)| *key).collect();
         for key in done {
-            let Some(flying) = self.flying.remove(&key) else {
+            let Some(sent) = self.flying.remove(&key) else {
                 continue;
             };
-            reader.complete(flying.index, at);
+            self.leave(reader, sent, at, true);
             // What comes after a completion is another request.
-            let owner = reader.requests[flying.index].process;
-            let is_last = |last: &Last| last.index == flying.index;
-            if self.last.get(&owner).is_some_and(is_last) {
-                self.last.remove(&owner);
+            let is_last = |last: &Last| last.sent == sent;
+            if self.last.get(&sent.process).is_some_and(is_last) {
+                self.last.remove(&sent.process);
             }
+        }
+    }
+
+    /// A bio of a request is no longer in flight. With the last of them the request is done, if one of them was.
+    fn leave(&mut self, reader: &mut Reader, sent: Sent, at: u64, is_done: bool) {
+        let Some(parts) = self.parts.get_mut(&sent.number) else {
+            return;
+        };
+        parts.is_begun |= is_done;
+        parts.flying = parts.flying.saturating_sub(1);
+        if parts.flying == 0 {
+            if parts.is_begun {
+                reader.complete(sent, at);
+            }
+            self.parts.remove(&sent.number);
         }
     }
 }

@@ -7,6 +7,7 @@ use blktrace::record::Head;
 use device::Op;
 
 use super::{ByAddress, Flushes, Flying, Reader, op_of};
+use crate::error::Error;
 
 /// Queued sectors whose process is remembered; beyond that the oldest half is forgotten.
 const QUEUED: usize = 1 << 16;
@@ -21,13 +22,20 @@ pub(super) struct Issued {
 }
 
 impl Issued {
-    pub(super) fn event(&mut self, reader: &mut Reader, at: u64, action: Action, head: &Head) {
+    pub(super) fn event(
+        &mut self,
+        reader: &mut Reader,
+        at: u64,
+        action: Action,
+        head: &Head,
+    ) -> Result<(), Error> {
         match action {
             Action::Queue => self.queue(head),
-            Action::Issue => self.issue(reader, at, head),
+            Action::Issue => self.issue(reader, at, head)?,
             Action::Complete => self.complete(reader, at, head),
             _ => {}
         }
+        Ok(())
     }
 
     fn queue(&mut self, head: &Head) {
@@ -40,23 +48,24 @@ impl Issued {
         self.queued.insert(key, (head.pid, self.count));
     }
 
-    fn issue(&mut self, reader: &mut Reader, at: u64, head: &Head) {
+    fn issue(&mut self, reader: &mut Reader, at: u64, head: &Head) -> Result<(), Error> {
         let op = op_of(head);
         let key = (head.device, head.sector);
         let owner = self.queued.remove(&key).map_or(head.pid, |(pid, _)| pid);
         if op == Op::Flush {
-            let index = reader.push(at, owner, op, head);
-            self.flushes.sent(head.device, index);
-            return;
+            let sent = reader.push(at, owner, op, head)?;
+            self.flushes.sent(head.device, sent);
+            return Ok(());
         }
         // Given again after a requeue: one request.
         let again = |flying: &Flying| flying.left == u64::from(head.bytes);
         if self.flying.get(&key).is_some_and(again) {
-            return;
+            return Ok(());
         }
-        let index = reader.push(at, owner, op, head);
+        let sent = reader.push(at, owner, op, head)?;
         let left = u64::from(head.bytes);
-        self.flying.insert(key, Flying { index, left });
+        self.flying.insert(key, Flying { sent, left });
+        Ok(())
     }
 
     fn complete(&mut self, reader: &mut Reader, at: u64, head: &Head) {
@@ -69,7 +78,7 @@ impl Issued {
         };
         let left = flying.left.saturating_sub(u64::from(head.bytes));
         if left == 0 {
-            reader.complete(flying.index, at);
+            reader.complete(flying.sent, at);
         } else {
             // A part is done; the rest goes on after it.
             let next = (head.device, head.end());

@@ -1,8 +1,16 @@
 use std::path::Path;
 
+use device::replay::{Kept, Requests as _};
 use fixtures::block_trace::Forge;
 
 use super::*;
+
+/// All requests, in order.
+fn all(record: &Record) -> Vec<Kept> {
+    let mut reader = record.requests.reader();
+    let numbers = 0..record.requests.outline().count;
+    numbers.map(|number| reader.get(number).unwrap()).collect()
+}
 
 const READ: u32 = Category::Read as u32;
 const WRITE: u32 = Category::Write as u32;
@@ -55,28 +63,22 @@ fn a_request_is_from_issue_to_completion_and_belongs_to_who_queued_it() {
         ],
     );
     let record = read(&mut trace, Source::Issue, None).unwrap();
-    let seen: Vec<_> = record
-        .requests
+    let requests = all(&record);
+    let seen: Vec<_> = requests
         .iter()
-        .map(|r| {
-            (
-                r.process,
-                r.submitted,
-                r.completed,
-                r.op,
-                r.offset,
-                r.len,
-                r.fua,
-            )
-        })
+        .map(|r| (r.submitted, r.op, r.offset, r.len, r.fua, r.depth))
         .collect();
     assert_eq!(
         seen,
         [
-            (7, 0, Some(90), Op::Read, 4096, 4096, false),
-            (7, 50, Some(120), Op::Write, 32_768, 8192, true)
+            (0, Op::Read, 4096, 4096, false, 0),
+            (50, Op::Write, 32_768, 8192, true, 1)
         ]
     );
+    // Of one process, although another gave it to the driver; the first was in flight when the second came.
+    assert_eq!((requests[0].next, requests[1].gap), (Some(1), None));
+    let outline = record.requests.outline();
+    assert_eq!((outline.recorded, outline.open), (Some(120), 0));
     assert!(record.doubts.is_empty());
 }
 
@@ -96,14 +98,19 @@ fn bios_of_one_process_are_merged_until_one_of_them_is_done() {
         ],
     );
     let record = read(&mut trace, Source::Queue, None).unwrap();
-    let seen: Vec<_> = record
-        .requests
-        .iter()
-        .map(|r| (r.process, r.offset, r.len, r.completed))
-        .collect();
-    assert_eq!(seen[0], (7, 0, 12_288, Some(9)));
-    assert_eq!(seen[2], (7, 12_288, 4096, Some(20)));
-    assert_eq!(seen.len(), 3);
+    let requests = all(&record);
+    let seen: Vec<_> = requests.iter().map(|r| (r.offset, r.len, r.gap)).collect();
+    // The last waited for the first, of which all was done at 9.
+    assert_eq!(
+        seen,
+        [
+            (0, 12_288, None),
+            (8192, 4096, None),
+            (12_288, 4096, Some(1))
+        ]
+    );
+    assert_eq!(requests[0].reaction, Some(2));
+    assert_eq!(requests.iter().filter(|r| !r.follows).count(), 2);
 }
 
 #[test]
@@ -120,19 +127,13 @@ fn a_flush_before_a_write_is_a_request_of_its_own() {
         ],
     );
     let record = read(&mut trace, Source::Queue, None).unwrap();
-    let ops: Vec<_> = record
-        .requests
-        .iter()
-        .map(|r| (r.op, r.completed))
-        .collect();
+    let requests = all(&record);
+    let ops: Vec<_> = requests.iter().map(|r| (r.op, r.gap)).collect();
     assert_eq!(
         ops,
-        [
-            (Op::Flush, Some(5)),
-            (Op::Write, Some(5)),
-            (Op::Flush, Some(8))
-        ]
+        [(Op::Flush, None), (Op::Write, None), (Op::Flush, Some(1))]
     );
+    assert_eq!(record.requests.outline().recorded, Some(8));
 }
 
 #[test]
@@ -164,7 +165,11 @@ fn what_is_missing_is_named() {
     let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
     let record = read(&mut trace, Source::Issue, None).unwrap();
     assert_eq!(record.doubts, ["2 events of its sequence are missing"]);
-    assert_eq!((record.requests.len(), record.open), (3, 3));
+    let outline = record.requests.outline();
+    assert_eq!(
+        (outline.count, outline.open, outline.recorded),
+        (3, 3, None)
+    );
     let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
     let error = read(&mut trace, Source::Issue, Some(1)).unwrap_err();
     assert!(error.is_usage());
@@ -188,10 +193,12 @@ fn every_request_of_a_forged_trace_is_found_once() {
     let of = |source| {
         let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
         let record = read(&mut trace, source, None).unwrap();
-        assert_eq!((record.open, &record.doubts), (0, &Vec::new()));
-        assert!(record.requests.is_sorted_by_key(|r| r.submitted));
-        let bytes: u64 = record.requests.iter().map(|r| r.len).sum();
-        (record.requests.len(), bytes)
+        let open = record.requests.outline().open;
+        assert_eq!((open, &record.doubts), (0, &Vec::new()));
+        let requests = all(&record);
+        assert!(requests.is_sorted_by_key(|r| r.submitted));
+        let bytes: u64 = requests.iter().map(|r| r.len).sum();
+        (requests.len(), bytes)
     };
     assert_eq!(of(Source::Issue), count(Action::Issue));
     assert_eq!(of(Source::Queue).1, count(Action::Queue).1);
@@ -207,11 +214,27 @@ fn a_hostile_trace_of_several_devices_is_refused_or_read_by_device() {
         assert!(error.to_string().contains("--traced"), "{error}");
         let record = read(&mut open(), source, Some(SDA)).unwrap();
         assert!(!record.doubts.is_empty());
-        assert!(
-            record
-                .requests
-                .iter()
-                .all(|r| r.completed.is_none_or(|at| at >= r.submitted))
-        );
+        let requests = all(&record);
+        let after = |number: usize, link: Option<u32>| link.is_none_or(|to| to as usize > number);
+        for (number, request) in requests.iter().enumerate() {
+            assert!(after(number, request.next) && after(number, request.reaction));
+        }
+        assert!(requests.is_sorted_by_key(|r| r.submitted));
+    }
+}
+
+#[test]
+fn a_trace_that_is_not_held_in_memory_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    Forge::plain(9, 3000).write(folder.path(), "sda").unwrap();
+    for source in [Source::Issue, Source::Queue] {
+        let of = |most| {
+            let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
+            let record = read_into(Spool::holding(most), &mut trace, source, None).unwrap();
+            (all(&record), record.requests.outline().clone())
+        };
+        let (in_memory, outline) = of(1 << 20);
+        assert!(in_memory.len() > 500);
+        assert_eq!(of(8), (in_memory, outline));
     }
 }

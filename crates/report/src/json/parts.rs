@@ -33,6 +33,7 @@ fn keys(part: Part) -> &'static [&'static str] {
             "layouts",
             "traces",
             "cost_of_tracing",
+            "modelled",
         ],
         Part::Evidence => &["machine", "contexts", "trials", "doubts", "general"],
         Part::GnuTime => &["trials"],

@@ -1,0 +1,231 @@
+//! What each submission of a record waited for, found while its events pass.
+
+use std::collections::{HashMap, VecDeque};
+
+use hdrhistogram::Histogram;
+
+use super::estimate::Structural;
+use super::kept::{Keep, Kept};
+use super::{Error, Recorded};
+use crate::model::{Nanoseconds, Op};
+
+/// Gaps up to this are always think time.
+const SHORTEST_LIMIT: Nanoseconds = 1_000_000;
+
+/// What is known of a record as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// Requests.
+    pub count: u32,
+    /// The first request of each process, in order.
+    pub starts: Vec<u32>,
+    /// The longest gap that is think time: the larger of 1 ms and the 95th percentile of all gaps, within 0.1 %.
+    pub think_limit: Nanoseconds,
+    /// The byte after the last that was asked for.
+    pub size: u64,
+    /// How the errors of its results are correlated.
+    pub structural: Structural,
+    /// When the last request was done, since the first was submitted; none where completions are missing.
+    pub recorded: Option<Nanoseconds>,
+    /// Requests whose completion is not in the record.
+    pub open: u64,
+}
+
+/// What is known of a process while events pass.
+#[derive(Clone, Copy, Default)]
+struct Process {
+    /// Its last submission.
+    submitted: Option<u32>,
+    /// Its last completion, until a submission comes after it.
+    completed: Option<(u32, Nanoseconds)>,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What it does.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Whether it must be on the medium.
+    pub fua: bool,
+}
+
+/// Takes submissions and completions in the order of their times, and links requests as it puts them where they are kept.
+///
+/// Its memory is that of its processes: of requests it knows only how many are in flight.
+pub struct Linker<K> {
+    keep: K,
+    count: u32,
+    first: Nanoseconds,
+    now: Nanoseconds,
+    in_flight: u32,
+    processes: HashMap<u32, Process>,
+    starts: Vec<u32>,
+    gaps: Histogram<u64>,
+    size: u64,
+    end: Nanoseconds,
+    /// Where the last four requests ended.
+    ends: VecDeque<(u32, u64)>,
+    sequential: u64,
+}
+
+impl<K: Keep> Linker<K> {
+    /// An empty record.
+    pub fn new(keep: K) -> Linker<K> {
+        Linker {
+            keep,
+            count: 0,
+            first: 0,
+            now: 0,
+            in_flight: 0,
+            processes: HashMap::new(),
+            starts: Vec::new(),
+            gaps: super::response::times(),
+            size: 0,
+            end: 0,
+            ends: VecDeque::new(),
+            sequential: 0,
+        }
+    }
+
+    /// A submission, and the number of the request. A time before that of the submission before counts as equal: an interrupt can
+    /// exchange neighbours.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    pub fn submit(&mut self, process: u32, at: Nanoseconds, asked: Asked) -> Result<u32, Error> {
+        let number = self.count;
+        self.count = number.checked_add(1).ok_or(Error::TooMany)?;
+        if number == 0 {
+            self.first = at;
+        }
+        self.now = self.now.max(at);
+        let of = self.processes.entry(process).or_default();
+        let (before, reacts_to) = (of.submitted.replace(number), of.completed.take());
+        let gap = reacts_to.map(|(_, done)| self.now.saturating_sub(done));
+        self.keep.push(Kept {
+            submitted: self.now - self.first,
+            op: asked.op,
+            offset: asked.offset,
+            len: asked.len,
+            fua: asked.fua,
+            depth: self.in_flight,
+            gap,
+            follows: before.is_some(),
+            next: None,
+            reaction: None,
+        })?;
+        match before {
+            Some(before) => {
+                let next = &mut |kept: &mut Kept| kept.next = Some(number);
+                self.keep.change(before, next)?;
+            }
+            None => self.starts.push(number),
+        }
+        if let Some((done, _)) = reacts_to {
+            let reaction = &mut |kept: &mut Kept| kept.reaction = Some(number);
+            self.keep.change(done, reaction)?;
+        }
+        if let Some(gap) = gap {
+            self.gaps.saturating_record(gap.max(1));
+        }
+        self.in_flight += 1;
+        let end = asked.offset.saturating_add(asked.len);
+        let follows = self.ends.iter().any(|(_, end)| *end == asked.offset);
+        self.sequential += u64::from(follows);
+        if self.ends.len() == 4 {
+            self.ends.pop_front();
+        }
+        self.ends.push_back((number, end));
+        self.size = self.size.max(end);
+        Ok(number)
+    }
+
+    /// More bytes at the end of a request that is in flight.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    pub fn extend(&mut self, number: u32, len: u64, fua: bool) -> Result<(), Error> {
+        let mut end = 0;
+        self.keep.change(number, &mut |kept| {
+            kept.len = kept.len.saturating_add(len);
+            kept.fua |= fua;
+            end = kept.end();
+        })?;
+        self.size = self.size.max(end);
+        for of in &mut self.ends {
+            if of.0 == number {
+                of.1 = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// A request of a process is done: once for each request.
+    pub fn complete(&mut self, number: u32, process: u32, at: Nanoseconds) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.end = self.end.max(at);
+        self.processes.entry(process).or_default().completed = Some((number, at));
+    }
+
+    /// The record.
+    pub fn finish(self) -> (K, Outline) {
+        let gaps = self.gaps.len();
+        let rank = (gaps * 95 / 100 + 1).min(gaps);
+        let at_rank = self
+            .gaps
+            .value_at_quantile(rank as f64 / gaps.max(1) as f64);
+        let all_done = self.in_flight == 0 && self.count > 0;
+        let outline = Outline {
+            count: self.count,
+            starts: self.starts,
+            think_limit: at_rank.max(SHORTEST_LIMIT),
+            size: self.size,
+            structural: Structural::of_count(self.sequential, u64::from(self.count)),
+            recorded: all_done.then(|| self.end.saturating_sub(self.first)),
+            open: u64::from(self.in_flight),
+        };
+        (self.keep, outline)
+    }
+}
+
+/// The requests of a record in memory.
+///
+/// # Errors
+/// The record is not in order.
+pub fn linked(record: &[Recorded]) -> Result<(Vec<Kept>, Outline), Error> {
+    let unordered = record
+        .windows(2)
+        .position(|pair| pair[1].submitted < pair[0].submitted);
+    if let Some(before) = unordered {
+        return Err(Error::OutOfOrder { index: before + 1 });
+    }
+    // A request is done after it was submitted, so that none depends on itself.
+    let done = |(index, r): (usize, &Recorded)| {
+        let at = r.completed?.max(r.submitted.saturating_add(1));
+        Some((at, index as u32))
+    };
+    let mut ends: Vec<(Nanoseconds, u32)> = record.iter().enumerate().filter_map(done).collect();
+    ends.sort_unstable();
+    let mut ends = ends.into_iter().peekable();
+    let mut linker = Linker::new(Vec::with_capacity(record.len()));
+    for request in record {
+        while let Some((at, number)) = ends.next_if(|(at, _)| *at <= request.submitted) {
+            linker.complete(number, record[number as usize].process, at);
+        }
+        let asked = Asked {
+            op: request.op,
+            offset: request.offset,
+            len: request.len,
+            fua: request.fua,
+        };
+        linker.submit(request.process, request.submitted, asked)?;
+    }
+    for (at, number) in ends {
+        linker.complete(number, record[number as usize].process, at);
+    }
+    Ok(linker.finish())
+}
