@@ -4,6 +4,7 @@ mod bounds;
 mod codes;
 mod damage;
 mod disk;
+mod estimate;
 mod fuzz;
 mod guest;
 mod kernel;
