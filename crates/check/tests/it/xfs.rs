@@ -5,6 +5,7 @@ mod codes;
 mod damage;
 mod disk;
 mod estimate;
+mod forks;
 mod fuzz;
 mod guest;
 mod kernel;
