@@ -101,6 +101,9 @@ pub struct Checker {
     pub version_option: &'static str,
     /// The option that it needs when its target is a file and not a device.
     pub file_option: Option<&'static str>,
+    /// The option that takes the MiB of memory that it may use. Such a program plans its caches by the machine's memory, and sees no limit
+    /// of a control group.
+    pub memory_option: Option<&'static str>,
     /// The key of its extra arguments in a study's `[check]`.
     pub key: &'static str,
 }

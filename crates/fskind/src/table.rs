@@ -31,6 +31,7 @@ pub(crate) const EXT2: Properties = Properties {
         arguments: &["-fn", "-tt"],
         version_option: "-V",
         file_option: None,
+        memory_option: None,
         key: "e2fsck",
     },
     // One driver serves the three, unless the kernel was built with ext2's own.
@@ -112,6 +113,7 @@ pub(crate) const XFS: Properties = Properties {
         arguments: &["-n", "-v"],
         version_option: "-V",
         file_option: Some("-f"),
+        memory_option: Some("-m"),
         key: "xfs_repair",
     },
     driver: KernelDriver {
@@ -165,6 +167,7 @@ pub(crate) const BTRFS: Properties = Properties {
         arguments: &["check", "--readonly"],
         version_option: "--version",
         file_option: None,
+        memory_option: None,
         key: "btrfs",
     },
     driver: KernelDriver {
@@ -227,6 +230,7 @@ pub(crate) const OCFS2: Properties = Properties {
         arguments: &["-fn", "-tt"],
         version_option: "-V",
         file_option: None,
+        memory_option: None,
         key: "fsck_ocfs2",
     },
     driver: KernelDriver {
@@ -283,6 +287,7 @@ pub(crate) const F2FS: Properties = Properties {
         arguments: &["-f", "--dry-run"],
         version_option: "-V",
         file_option: None,
+        memory_option: None,
         key: "fsck_f2fs",
     },
     driver: KernelDriver {

@@ -39,6 +39,8 @@ pub(crate) struct Job<'a> {
     pub(crate) spec: &'a CheckSpec,
     /// Bytes of memory that it may lock; none: any number.
     pub(crate) locked: Option<u64>,
+    /// The trial's limit of memory, bytes.
+    pub(crate) memory: Option<u64>,
     /// The run's folder.
     pub(crate) folder: &'a Path,
     pub(crate) watcher: &'a dyn Watcher,
@@ -55,7 +57,7 @@ pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
         kind: job.kind.name().into(),
         device: device.to_owned(),
         block_name: job.prepared.block_name().map(str::to_owned),
-        extra: job.spec.extra(job.kind).to_vec(),
+        extra: extra(job.spec, job.kind, job.memory),
         timeout: Duration::from_secs_f64(job.spec.timeout_seconds),
         locked: job.locked,
     };
@@ -101,6 +103,21 @@ pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
         samples,
         failure,
     })
+}
+
+/// Arguments beyond those that are always given. A checker that plans its caches by the machine's memory gets three quarters of the trial's
+/// limit, the share that xfs_repair takes of a machine's, unless the study says otherwise.
+fn extra(spec: &CheckSpec, kind: FilesystemKind, memory: Option<u64>) -> Vec<String> {
+    let mut extra = spec.extra(kind).to_vec();
+    let option = kind.properties().checker.memory_option;
+    let given = |option: &str| extra.iter().any(|word| word.starts_with(option));
+    if spec.checker == Checker::Own
+        && let (Some(option), Some(limit)) = (option, memory)
+        && !given(option)
+    {
+        extra.extend([option.to_owned(), (limit / 4 * 3 >> 20).to_string()]);
+    }
+    extra
 }
 
 /// The phase as JSON; with the whole check goes what the program is and counted.
@@ -258,5 +275,25 @@ impl Progress for Passes<'_> {
 
     fn cancelled(&self) -> bool {
         self.interrupt.is_raised()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xfs_repair_gets_the_limit_of_memory() {
+        let limit = Some(2048 << 20);
+        let mut spec = CheckSpec::default();
+        let of = |spec: &CheckSpec, kind, memory| extra(spec, kind, memory).join(" ");
+        assert_eq!(of(&spec, FilesystemKind::Xfs, limit), "-m 1536");
+        assert_eq!(of(&spec, FilesystemKind::Xfs, None), "");
+        assert_eq!(of(&spec, FilesystemKind::Ext4, limit), "");
+        spec.xfs_repair = vec!["-m".into(), "700".into()];
+        assert_eq!(of(&spec, FilesystemKind::Xfs, limit), "-m 700");
+        spec.xfs_repair.clear();
+        spec.checker = Checker::Fslab;
+        assert_eq!(of(&spec, FilesystemKind::Xfs, limit), "");
     }
 }

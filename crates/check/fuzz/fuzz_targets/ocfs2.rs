@@ -7,7 +7,7 @@
 
 #[path = "../../tests/it/raw/allocator.rs"]
 mod allocator;
-#[path = "../../tests/it/ocfs2/bounds.rs"]
+#[path = "../../tests/it/bounds.rs"]
 mod bounds;
 #[path = "../../tests/it/ocfs2/buckets.rs"]
 mod buckets;
@@ -17,6 +17,12 @@ mod population;
 mod program;
 #[path = "../../tests/it/ocfs2/volume.rs"]
 mod volume;
+#[path = "../../tests/it/ocfs2/bounds.rs"]
+mod whole;
+mod raw {
+    pub(crate) use super::allocator;
+}
+
 
 use std::sync::{LazyLock, Mutex};
 
@@ -43,6 +49,6 @@ fuzz_target!(|input: &[u8]| {
     let nth = usize::from(header[0]) % volumes.len();
     let base = &mut volumes[nth];
     let changed = base.damage(steps);
-    bounds::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
+    whole::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
     base.mend(&changed);
 });

@@ -7,12 +7,18 @@
 
 #[path = "../../tests/it/raw/allocator.rs"]
 mod allocator;
-#[path = "../../tests/it/xfs/bounds.rs"]
+#[path = "../../tests/it/bounds.rs"]
 mod bounds;
 #[path = "../../tests/it/xfs/program.rs"]
 mod program;
 #[path = "../../tests/it/xfs/volume.rs"]
 mod volume;
+#[path = "../../tests/it/xfs/bounds.rs"]
+mod whole;
+mod raw {
+    pub(crate) use super::allocator;
+}
+
 
 use std::sync::{LazyLock, Mutex};
 
@@ -33,6 +39,6 @@ fuzz_target!(|input: &[u8]| {
     let nth = usize::from(header[0]) % volumes.len();
     let base = &mut volumes[nth];
     let changed = base.damage(steps);
-    bounds::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
+    whole::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
     base.mend(&changed);
 });

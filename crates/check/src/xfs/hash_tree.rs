@@ -12,10 +12,10 @@ use ondisk::xfs::da::{self, BlockInfo, MOST_LEVELS};
 use super::rules::{Fork, Rules};
 use super::sink::Sink;
 use super::xfs_repair::problems::{
-    ATTR_HASH, ATTR_LEAF_BACK, ATTR_LEAF_MAP, ATTR_LEAF_OWNER, ATTR_OWNER, ATTR_UNREACHED, DA_BACK,
-    DA_BAD, DA_CHILD, DA_COUNT, DA_DEPTH, DA_HASH, DA_HASH_LAST, DA_LAST_FORW, DA_LAST_HASH,
-    DA_LEAFN, DA_LEVEL, DA_MAP, DA_ROOT_BACK, DIR_LEAF_UNREACHED, DIR_LEAFN_BACK, DIR_LEAFN_MAP,
-    DIR_LEAFN_ORDER, DIR_OWNER,
+    ATTR_HASH, ATTR_LEAF_BACK, ATTR_LEAF_MAP, ATTR_LEAF_OWNER, ATTR_OWNER, ATTR_ROOT_LINKS,
+    ATTR_UNREACHED, DA_BACK, DA_BAD, DA_CHILD, DA_COUNT, DA_DEPTH, DA_HASH, DA_HASH_LAST,
+    DA_LAST_FORW, DA_LAST_HASH, DA_LEAFN, DA_LEVEL, DA_MAP, DA_ROOT_BACK, DIR_LEAF_UNREACHED,
+    DIR_LEAFN_BACK, DIR_LEAFN_MAP, DIR_LEAFN_ORDER, DIR_OWNER,
 };
 use crate::Problem;
 use crate::frame::finding::Finding;
@@ -184,7 +184,10 @@ pub(crate) fn compare(ino: u64, members: &[Member], root: u32, sink: &mut impl S
             let finding = tree.about(&DA_LAST_FORW, root).found(forw);
             tree.sink.find(finding.expected(0_u32));
         }
-        if back != 0 {
+        if back != 0 && tree.fork == Fork::Attr {
+            let finding = tree.about(&ATTR_ROOT_LINKS, root).found(back);
+            tree.sink.find(finding.expected(0_u32));
+        } else if back != 0 {
             let finding = tree.about(&DA_ROOT_BACK, root).found(back);
             tree.sink.own(finding.expected(0_u32));
         }
@@ -422,5 +425,19 @@ mod tests {
     fn a_node_that_names_itself_ends() {
         let (codes, _) = codes(|m| m[0].children[1].1 = ROOT);
         assert!(codes.contains(&"XFS-DA-CHILD"), "{codes:?}");
+    }
+
+    #[test]
+    fn xfs_repair_sees_a_left_neighbour_of_the_root_of_attributes_only() {
+        let back = |fork| {
+            codes(|members| {
+                for member in &mut *members {
+                    member.fork = fork;
+                }
+                members[0].siblings.0 = 7;
+            })
+        };
+        assert_eq!(back(Fork::Data), (vec![], vec!["XFS-DA-ROOT-BACK"]));
+        assert_eq!(back(Fork::Attr), (vec!["XFS-ATTR-ROOT-LINKS"], vec![]));
     }
 }

@@ -23,7 +23,7 @@ use super::rules::{Fork, Rules};
 use super::sink::Sink;
 use super::xfs_repair::problems::{
     AFORK_FORMAT, AFORK_FORMAT_UNUSED, AFORK_LOCAL_LARGE, AFORK_LOCAL_SMALL, BMBT_EMPTY_FORK,
-    DEV_BLOCKS, DEV_SIZE, DIR_FORMAT_SIZE, DIR_SIZE, EXT_FORK_ROOM, FORK_LOCAL_SIZE,
+    CONN_MAP, DEV_BLOCKS, DEV_SIZE, DIR_FORMAT_SIZE, DIR_SIZE, EXT_FORK_ROOM, FORK_LOCAL_SIZE,
     INODE_ANEXTENTS, INODE_ANEXTENTS_MAX, INODE_FORKOFF, INODE_NBLOCKS, INODE_NBLOCKS_FEW,
     INODE_NEXTENTS, INODE_NEXTENTS_MAX, QINO_SIZE, RBM_SIZE, RSUM_SIZE, RTFILE_NODEV,
 };
@@ -229,6 +229,10 @@ fn extents_in_inode(
     let used = usize::try_from(count).unwrap_or(usize::MAX).min(room);
     if used > fork_bytes / extent::SIZE {
         sink.own(it.about(&EXT_FORK_ROOM).found(count));
+        // xfs_repair opens directories, as the kernel does, and the verifier of inodes refuses that.
+        if it.inode.file_type() == mode::DIRECTORY {
+            sink.find(it.about(&CONN_MAP).note(EXT_FORK_ROOM.name));
+        }
     }
     let present = bytes
         .chunks_exact(extent::SIZE)

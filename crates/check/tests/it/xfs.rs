@@ -1,5 +1,6 @@
 //! XFS, compared with what `xfs_repair -n` says of sound and damaged filesystems.
 
+mod alike;
 mod bounds;
 mod codes;
 mod damage;

@@ -159,6 +159,7 @@ impl LocalExecutor<'_> {
             kind: trial.cell.filesystem.kind,
             spec,
             locked,
+            memory: trial.cell.memory.map(study::Bytes::get),
             folder: &self.folder,
             watcher: self.watcher,
             interrupt: self.interrupt,

@@ -6,7 +6,9 @@ use ondisk::xfs::remote::{self, RemoteHead};
 
 use crate::Problem;
 use crate::xfs::rules::Rules;
-use crate::xfs::xfs_repair::problems::{ATTR_ACL, ATTR_ACL_COUNT, ATTR_CAP};
+use crate::xfs::xfs_repair::problems::{
+    ATTR_ACL, ATTR_ACL_COUNT, ATTR_CAP, ATTR_LEAF_OWNER, ATTR_RMT_BLOCK,
+};
 
 /// ACLs of files and of directories' defaults, in the namespace of root.
 const ACLS: [&[u8]; 2] = [b"SGI_ACL_FILE", b"SGI_ACL_DEFAULT"];
@@ -73,8 +75,23 @@ fn acl(rules: &Rules, value: &[u8]) -> Option<&'static Problem> {
     (!sound).then_some(&ATTR_ACL)
 }
 
-/// Why a block of a value is refused: its checksum, or its head. In version 4 it has neither.
-pub(crate) fn refused(rules: &Rules, ino: u64, fsblock: u64, block: &[u8]) -> Option<&'static str> {
+/// Why a block of a value is refused: its checksum, or its head. In version 4 it has neither. That it is another inode's has a
+/// code of its own, because xfs_repair does not look at it.
+pub(crate) fn refused(
+    rules: &Rules,
+    ino: u64,
+    fsblock: u64,
+    block: &[u8],
+) -> Option<(&'static Problem, &'static str)> {
+    let head_refused = head_refused(rules, fsblock, block);
+    if let Some(why) = head_refused {
+        return Some((&ATTR_RMT_BLOCK, why));
+    }
+    let head = RemoteHead::read(block).ok().filter(|_| rules.geometry.v5)?;
+    (head.owner.get() != ino).then_some((&ATTR_LEAF_OWNER, "owner of a value's block"))
+}
+
+fn head_refused(rules: &Rules, fsblock: u64, block: &[u8]) -> Option<&'static str> {
     if !rules.geometry.v5 {
         return None;
     }
@@ -97,7 +114,7 @@ pub(crate) fn refused(rules: &Rules, ino: u64, fsblock: u64, block: &[u8]) -> Op
     if head.owner.get() == 0 || bytes == 0 || bytes > remote::payload(&rules.geometry) as u64 {
         return Some("length");
     }
-    (head.owner.get() != ino).then_some("owner")
+    None
 }
 
 #[cfg(test)]

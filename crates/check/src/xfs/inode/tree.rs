@@ -16,8 +16,9 @@ use crate::xfs::rules::{Fork, Rules};
 use crate::xfs::sink::{Claim, Sink};
 use crate::xfs::xfs_repair::problems::{
     BMBT_BLKNO, BMBT_CRC, BMBT_FEW, BMBT_KEY, BMBT_LAST_SIBLING, BMBT_LEFT, BMBT_LEVEL, BMBT_MAGIC,
-    BMBT_NRECS, BMBT_ORDER, BMBT_OWNER, BMBT_POINTER, BMBT_RIGHT, BMBT_ROOT_KEY, BMBT_ROOT_LEVEL,
-    BMBT_ROOT_NRECS, BMBT_ROOT_ORDER, BMBT_ROOT_POINTER, BMBT_ROOT_SIZE, BMBT_UUID, EXT_HIGH_BITS,
+    BMBT_NODE_SIBLING, BMBT_NRECS, BMBT_ORDER, BMBT_OWNER, BMBT_POINTER, BMBT_RIGHT, BMBT_ROOT_KEY,
+    BMBT_ROOT_LEVEL, BMBT_ROOT_NRECS, BMBT_ROOT_ORDER, BMBT_ROOT_POINTER, BMBT_ROOT_SIZE,
+    BMBT_UUID, EXT_HIGH_BITS,
 };
 
 /// Reads blocks of the filesystem.
@@ -153,13 +154,21 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
             self.sink.find(finding.found(self.mapping.count));
             return false;
         }
-        let open: Vec<Level> = self.levels.clone();
-        for level in open {
-            if level.right != NULL_FSBLOCK {
+        // xfs_repair looks at the last leaf, and at the last block of a level whose parent has no right neighbour: so not at the
+        // last block below the root, unless that is a leaf.
+        for nth in 0..self.levels.len() {
+            let level = self.levels[nth];
+            if level.right == NULL_FSBLOCK {
+                continue;
+            }
+            let above = self.levels.get(nth + 1);
+            if nth == 0 || above.is_some_and(|above| above.right == NULL_FSBLOCK) {
                 let finding = self.about(&BMBT_LAST_SIBLING, level.block);
                 self.sink.find(finding.found(level.right));
                 return false;
             }
+            let finding = self.about(&BMBT_NODE_SIBLING, level.block);
+            self.sink.own(finding.found(level.right));
         }
         true
     }

@@ -24,7 +24,7 @@ use crate::xfs::xfs_repair::problems::{
 };
 
 /// A block of a value in an attribute fork.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ValueBlock {
     /// Rank of the inode.
     pub(super) rank: u64,
@@ -32,8 +32,8 @@ pub(super) struct ValueBlock {
     pub(super) offset: u64,
     /// The block of the filesystem.
     pub(super) fsblock: u64,
-    /// Why it was refused.
-    pub(super) refused: Option<&'static str>,
+    /// What is wrong with it, and why.
+    pub(super) refused: Option<(&'static Problem, &'static str)>,
 }
 
 /// What threads gather for the comparisons after the sweep.

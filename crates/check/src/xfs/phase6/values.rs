@@ -20,7 +20,7 @@ pub(super) fn compare(
     worker: &mut Worker<'_>,
 ) {
     remote.sort_unstable();
-    blocks.sort_unstable();
+    blocks.sort_unstable_by_key(|block| (block.rank, block.offset));
     let mut named = vec![false; blocks.len()];
     for (rank, value) in &remote {
         let ino = state.chunks.ino(*rank);
@@ -38,10 +38,15 @@ pub(super) fn compare(
                 break;
             };
             named[at] = true;
-            if let Some(why) = block.refused {
-                let finding = Finding::new(&ATTR_RMT_BLOCK).inode(ino);
+            if let Some((problem, why)) = block.refused {
+                let finding = Finding::new(problem).inode(ino);
                 let finding = finding.logical(block.offset).block(block.fsblock);
-                worker.find(finding.note(why));
+                let finding = finding.note(why);
+                if problem.code == ATTR_RMT_BLOCK.code {
+                    worker.find(finding);
+                } else {
+                    worker.own(finding);
+                }
             }
         }
         if let Some(offset) = missing {

@@ -66,7 +66,7 @@ pub(super) fn fresh(words: &[&str]) -> Option<Forged> {
     tools().then(|| made("300M", words))
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+pub(super) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 

@@ -55,4 +55,5 @@ problems! {
     EXT_HIGH_BITS = 0x082d 8 "XFS-EXT-HIGH-BITS" Error Metadata "block number of an extent or of a block of its btree has bits above those of groups; xfs_repair drops them";
     DA_ROOT_BACK = 0x082e 8 "XFS-DA-ROOT-BACK" Error Metadata "root of a tree of hashes has a left neighbour";
     LOG_REPLAY = 0x082f 8 "XFS-LOG-REPLAY" Error Metadata "the log cannot be replayed in memory; a mount would fail, too, or do what is not done here";
+    BMBT_NODE_SIBLING = 0x0830 8 "XFS-BMBT-NODE-SIBLING" Error Metadata "the last node below the root of a fork's btree has a right neighbour";
 }

@@ -1,0 +1,115 @@
+//! What the comparison with `xfs_repair -n` over every field of filesystems that a kernel had filled has shown.
+
+use ondisk::bytes::be16;
+use ondisk::xfs::btree::ForkRoot;
+use ondisk::xfs::{Extent, checksum, dinode};
+
+use super::disk::Disk;
+use super::strict::{expect, put};
+use super::volume::{forged, tools};
+
+/// Bytes of the head of a block of a fork's btree, version 5.
+const TREE_HEAD: usize = 72;
+/// Where such a block, and a value's block, has what.
+const RIGHT: usize = 16;
+const VALUE_OWNER: usize = 32;
+
+/// The last block of each level has no right neighbour. xfs_repair looks at leaves, and at blocks below a node that has none itself:
+/// not at the level below the root.
+#[test]
+fn the_last_node_of_a_fork_with_a_right_neighbour() {
+    if !tools() {
+        return;
+    }
+    let profile = r#"
+        files = 2
+        file_size = [["40M", 1]]
+        [ageing]
+        fragmented = 1.0
+        pieces = "1-1"
+        gaps = 1.0
+        free = "1-1"
+    "#;
+    let image = forged("2G", "", profile);
+    let disk = Disk::open(&image.image);
+    let size = disk.geo.block_size as usize;
+    let file = disk.find(|inode| {
+        inode.file_type() == dinode::mode::REGULAR
+            && inode.format() == 3
+            && ForkRoot::new(inode.data_fork()).level() == 2
+    });
+    let bytes = disk.inode_bytes(file);
+    let inode = dinode::Inode::new(&disk.geo, &bytes);
+    let root = ForkRoot::new(inode.data_fork());
+    let node = root.pointer(usize::from(root.count()) - 1);
+    let at = disk.geo.block_offset(node);
+    let bytes = disk.bytes(at, size);
+    let room = (size - TREE_HEAD) / 16;
+    let last = TREE_HEAD + 8 * (room + usize::from(be16(&bytes, 6)) - 1);
+    let leaf = u64::from_be_bytes(bytes[last..last + 8].try_into().unwrap());
+    disk.change(at, size, checksum::LONG_BTREE, |bytes| {
+        put(bytes, RIGHT, &[0; 8]);
+    });
+    expect(&image, "XFS-BMBT-NODE-SIBLING", false);
+    disk.change(at, size, checksum::LONG_BTREE, |bytes| {
+        put(bytes, RIGHT, &[0xff; 8]);
+    });
+    let at = disk.geo.block_offset(leaf);
+    disk.change(at, size, checksum::LONG_BTREE, |bytes| {
+        put(bytes, RIGHT, &[0; 8]);
+    });
+    expect(&image, "XFS-BMBT-LAST-SIBLING", true);
+}
+
+/// xfs_repair refuses the block of a value without an owner, and not that of another's.
+#[test]
+fn the_owner_of_the_block_of_a_value() {
+    if !tools() {
+        return;
+    }
+    let profile = "files = 300\n[attributes]\ninode = 0.1\nblock = 0.5\n";
+    let image = forged("400M", "", profile);
+    let disk = Disk::open(&image.image);
+    let size = disk.geo.block_size as usize;
+    let value = |inode: &dinode::Inode<'_>| {
+        if inode.forkoff() == 0 || inode.aformat() != 2 {
+            return None;
+        }
+        let fork = inode.attr_fork();
+        let extents = fork.chunks_exact(16).take(inode.anextents() as usize);
+        let mut blocks = extents.flat_map(|extent| {
+            let extent = Extent::read(extent);
+            (0..extent.count).map(move |nth| extent.block + nth)
+        });
+        blocks.find(|block| disk.bytes(disk.geo.block_offset(*block), 4) == *b"XARM")
+    };
+    let file = disk.find(|inode| value(inode).is_some());
+    let bytes = disk.inode_bytes(file);
+    let block = value(&dinode::Inode::new(&disk.geo, &bytes)).unwrap();
+    let at = disk.geo.block_offset(block);
+    let owned = |owner: u64| {
+        disk.change(at, size, checksum::REMOTE, |bytes| {
+            put(bytes, VALUE_OWNER, &owner.to_be_bytes());
+        });
+    };
+    owned(file + 1);
+    expect(&image, "XFS-ATTR-LEAF-OWNER", false);
+    owned(0);
+    expect(&image, "XFS-ATTR-RMT-BLOCK", true);
+}
+
+/// xfs_repair opens directories, and the verifier of inodes refuses extents that reach into the attribute fork.
+#[test]
+fn a_directory_whose_extents_reach_into_the_attribute_fork() {
+    if !tools() {
+        return;
+    }
+    let profile = "files = 2000\nper_directory = [['20-60', 1]]\n";
+    let image = forged("400M", "nocrc", profile);
+    let disk = Disk::open(&image.image);
+    let directory = disk.find(|inode| {
+        inode.file_type() == dinode::mode::DIRECTORY && inode.format() == 2 && inode.forkoff() == 0
+    });
+    disk.inode(directory, |bytes| bytes[82] = 1);
+    expect(&image, "XFS-CONN-MAP", true);
+}
