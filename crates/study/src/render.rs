@@ -305,6 +305,24 @@ mod tests {
     }
 
     #[test]
+    fn the_check_of_a_plan_names_every_program() {
+        let line = |overrides: &Overrides| {
+            let text = rendered("fsck-scale", overrides);
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let all = words.join(" ");
+            let (_, rest) = all.split_once("cold caches: ").unwrap();
+            rest.split_once(';').unwrap().0.to_owned()
+        };
+        let mut overrides = profile("forged");
+        let both = "e2fsck -fn -tt, xfs_repair -n -v, fslab check";
+        assert_eq!(line(&overrides), both);
+        overrides.filter = vec!["checker=fslab".into()];
+        assert_eq!(line(&overrides), "fslab check");
+        overrides.filter = vec!["checker=own".into(), "filesystem=xfs".into()];
+        assert_eq!(line(&overrides), "xfs_repair -n -v");
+    }
+
+    #[test]
     fn the_fsck_io_plan_reads_well() {
         insta::assert_snapshot!(rendered("fsck-io", &profile("quick")));
     }

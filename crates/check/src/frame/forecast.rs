@@ -75,9 +75,10 @@ pub struct Forecast {
     pub groups: u64,
     /// Groups whose inode tables were never written.
     pub unwritten_groups: u64,
-    /// Bytes of the parts of inode tables that will be read.
+    /// Bytes of the parts of inode tables that will be read; of XFS with what is read between inode chunks.
     pub table_bytes: u64,
-    /// Bytes of directories, by the mean size of those in the sample.
+    /// Bytes of directories, by the mean size of those in the sample; of XFS with blocks of attributes and of targets of links, and
+    /// with what is read between them.
     pub directory_bytes: u64,
     /// Bytes of bitmaps, or of the btrees that a format has instead, that will be read.
     pub bitmap_bytes: u64,

@@ -62,10 +62,10 @@ impl FileExtent {
         }
     }
 
-    /// Whether several files may have its blocks.
+    /// Whether several files may have its blocks. For `xfs_repair` that holds of both forks.
     fn is_shared(&self) -> bool {
         let owner = &self.owner;
-        owner.shares && owner.regular && !self.bmbt && !owner.attr
+        owner.shares && owner.regular && !self.bmbt
     }
 
     /// It as one whose blocks were taken before.
@@ -126,6 +126,8 @@ struct Window {
 struct Group {
     windows: Vec<Mutex<Window>>,
     shared: Mutex<Vec<SharedExtent>>,
+    /// Those of attribute forks once more: no kernel shares them.
+    attributes: Mutex<Vec<SharedExtent>>,
     /// In the second pass: mappings in the windows that are looked for.
     found: Mutex<Vec<Found>>,
 }
@@ -160,7 +162,6 @@ impl Claims {
 
     /// Takes an extent of a file by itself.
     fn alone(&self, one: &FileExtent) {
-        let owner = &one.owner;
         let (Ok(ag), start) = (
             u32::try_from(self.geo.ag_of(one.fsblock)),
             self.geo.agbno_of(one.fsblock),
@@ -174,11 +175,15 @@ impl Claims {
         if one.is_shared() {
             self.map(ag, start, one.length, &mapped);
             if self.wanted.is_none() {
-                lock(&group.shared).push(SharedExtent {
+                let extent = SharedExtent {
                     start,
                     length: one.length,
-                    ino: owner.ino,
-                });
+                    ino: one.owner.ino,
+                };
+                lock(&group.shared).push(extent);
+                if one.owner.attr {
+                    lock(&group.attributes).push(extent);
+                }
             }
             return;
         }
@@ -267,6 +272,14 @@ impl Claims {
     /// The conflicts so far, in no order; none are left.
     pub(crate) fn take_conflicts(&self) -> Vec<Conflict> {
         std::mem::take(&mut *lock(&self.conflicts))
+    }
+
+    /// Those of them that are in attribute forks; none are left.
+    pub(crate) fn take_shared_attributes(&self, ag: u32) -> Vec<SharedExtent> {
+        let group = self.groups.get(ag as usize);
+        group.map_or_else(Vec::new, |group| {
+            std::mem::take(&mut *lock(&group.attributes))
+        })
     }
 
     /// The extents of files with the shared flag in an allocation group, in no order; none are left.

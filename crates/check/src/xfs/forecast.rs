@@ -5,12 +5,14 @@
 //! some of these. What a program computes for each inode is a constant of each program, measured on an AMD EPYC of 2.6 GHz with files of
 //! one name each; the interval allows for CPUs from half to twice as fast, and for a machine as busy as it is now.
 
+mod named;
+
 use std::time::{Duration, Instant};
 
 use blockio::{BlockSource, Content, Piece, Span};
 use ondisk::bytes::be16;
 use ondisk::xfs::btree::Tree;
-use ondisk::xfs::dinode::{Inode, MAGIC, mode};
+use ondisk::xfs::dinode::{Format, Inode, MAGIC, mode};
 use ondisk::xfs::geometry::CHUNK;
 use ondisk::xfs::{Agi, Extent};
 
@@ -73,10 +75,18 @@ impl Work {
 struct Seen {
     groups: u64,
     bytes: u64,
+    /// Those of inodes alone.
+    bytes_of_inodes: u64,
     holes: u64,
     inodes: u64,
     directories: u64,
     directory_blocks: u64,
+    /// Blocks of attributes and of targets of links.
+    other_blocks: u64,
+    /// Bytes between chunks that are read with them.
+    between: u64,
+    /// Where the blocks are that phase 6 reads: first byte and bytes.
+    named: Vec<(u64, u64)>,
     /// First blocks of directories.
     blocks: Vec<u64>,
     /// Where the sampled inodes end.
@@ -112,7 +122,8 @@ pub(super) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
     sample.random_read = random(volume, &mut seen);
     sample.bytes = seen.bytes;
     sample.seconds = begin.elapsed().as_secs_f64();
-    let basis = Basis::new(volume, &seen);
+    let between = named::between(volume, &mut seen.named);
+    let basis = Basis::new(volume, &seen, between);
     let programs = vec![
         Needs {
             program: "fslab check",
@@ -135,8 +146,8 @@ pub(super) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
         directories: basis.directories,
         groups: basis.groups,
         unwritten_groups: 0,
-        table_bytes: basis.table_bytes,
-        directory_bytes: basis.directory_bytes,
+        table_bytes: basis.table_bytes + basis.between,
+        directory_bytes: basis.directory_bytes + basis.other_bytes + basis.between_named,
         bitmap_bytes: basis.tree_bytes,
         maps_are_trees: true,
         sample,
@@ -150,34 +161,50 @@ struct Basis {
     directories: u64,
     groups: u64,
     table_bytes: u64,
+    /// What this checker reads between inode chunks, because another request costs more.
+    between: u64,
     directory_bytes: u64,
+    /// Of attributes and of targets of links.
+    other_bytes: u64,
+    /// Between blocks of these.
+    between_named: u64,
     tree_bytes: u64,
 }
 
 impl Basis {
-    fn new(volume: &Volume<'_>, seen: &Seen) -> Basis {
+    fn new(volume: &Volume<'_>, seen: &Seen, between_named: f64) -> Basis {
         let (sb, geo) = (&volume.sb, &volume.geo);
         let room = geo.blocks.saturating_mul(1 << geo.inopb_log);
         let all = sb.sb_icount.get().min(room);
         let inodes = all.saturating_sub(sb.sb_ifree.get());
         let share = |part: u64| part as f64 / seen.inodes.max(1) as f64;
         let directories = (inodes as f64 * share(seen.directories)) as u64;
-        let sampled = inodes as f64 * share(seen.directory_blocks) * f64::from(geo.block_size);
+        let of_blocks = |blocks: u64| inodes as f64 * share(blocks) * f64::from(geo.block_size);
+        let sampled = of_blocks(seen.directory_blocks);
         // Directories of the sample may lie elsewhere than the files that they name.
         let names = inodes.saturating_mul(NAME);
         let trees = (all / u64::from(CHUNK)) * 40 + u64::from(geo.ag_count) * 8 * 4096;
+        let table_bytes = all << geo.inode_log;
+        let looked_at = (seen.bytes_of_inodes + seen.holes).max(1) as f64;
+        let directory_bytes = (sampled as u64).max(names / 2).min(names.saturating_mul(4));
+        let other_bytes = of_blocks(seen.other_blocks) as u64;
         Basis {
             inodes,
             directories: directories.max(1),
             groups: geo.ag_count.into(),
-            table_bytes: all << geo.inode_log,
-            directory_bytes: (sampled as u64).max(names / 2).min(names.saturating_mul(4)),
+            table_bytes,
+            between: (table_bytes as f64 * seen.between as f64 / looked_at) as u64,
+            between_named: ((directory_bytes + other_bytes) as f64 * between_named) as u64,
+            other_bytes,
+            directory_bytes,
             tree_bytes: trees,
         }
     }
 
+    /// Bytes that each program must read.
     fn bytes(&self, holes: f64) -> f64 {
-        self.table_bytes as f64 * (1.0 - holes) + (self.directory_bytes + self.tree_bytes) as f64
+        let others = self.directory_bytes + self.other_bytes + self.tree_bytes;
+        self.table_bytes as f64 * (1.0 - holes) + others as f64
     }
 }
 
@@ -245,6 +272,11 @@ fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
             })
             .collect();
         spans.sort_unstable_by_key(|span| span.range.start);
+        let gap = volume.options.sweep.gap;
+        let gaps = spans
+            .windows(2)
+            .map(|pair| pair[1].range.start.saturating_sub(pair[0].range.end));
+        seen.between += gaps.filter(|bytes| *bytes <= gap).sum::<u64>();
         let Some(end) = spans.last().map(|span| span.range.end) else {
             continue;
         };
@@ -271,18 +303,20 @@ fn one_place(volume: &Volume<'_>, spans: Vec<Span>, seen: &mut Seen) -> Option<f
     for part in parts {
         bytes += part.bytes;
         seen.bytes += part.bytes;
+        seen.bytes_of_inodes += part.bytes;
         seen.holes += part.holes;
         seen.inodes += part.inodes;
         seen.directories += part.directories;
         seen.directory_blocks += part.directory_blocks;
+        seen.other_blocks += part.other_blocks;
         seen.blocks.extend(part.blocks);
+        seen.named.extend(part.named);
     }
     (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
 }
 
-/// Counts the directories of a piece of inodes.
+/// Counts the directories of a piece of inodes, and blocks that are read in phase 6.
 fn look(volume: &Volume<'_>, seen: &mut Seen, piece: &Piece<'_>) {
-    const EXTENTS: u8 = 2;
     let data = match piece.content {
         Content::Data(data) => data,
         Content::Hole(len) => {
@@ -298,13 +332,15 @@ fn look(volume: &Volume<'_>, seen: &mut Seen, piece: &Piece<'_>) {
             continue;
         }
         seen.inodes += 1;
+        let other_blocks = named::list(volume, &inode, &mut seen.named);
+        seen.other_blocks += other_blocks.min(1 << 20);
         if inode.file_type() != mode::DIRECTORY {
             continue;
         }
         seen.directories += 1;
         seen.directory_blocks += inode.nblocks().min(1 << 20);
         let first = Extent::read(inode.data_fork()).block;
-        if inode.format() == EXTENTS && volume.geo.is_block(first) {
+        if inode.format() == Format::Extents as u8 && volume.geo.is_block(first) {
             seen.blocks.push(first);
         }
     }
@@ -358,7 +394,7 @@ fn random(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
 
 /// Time of this checker: it reads while it computes, in all threads.
 fn own(volume: &Volume<'_>, basis: &Basis, sample: &Sample) -> Interval {
-    let bytes = basis.bytes(sample.holes);
+    let bytes = basis.bytes(sample.holes) + (basis.between + basis.between_named) as f64;
     let threads = volume.options.threads.max(1) as f64;
     let work = OWN.seconds(basis.inodes, basis.groups) / threads;
     let busy = work / sample.cpu_share;

@@ -14,8 +14,8 @@ use super::sink::Sink;
 use super::xfs_repair::problems::{
     ATTR_HASH, ATTR_LEAF_BACK, ATTR_LEAF_MAP, ATTR_LEAF_OWNER, ATTR_OWNER, ATTR_ROOT_LINKS,
     ATTR_UNREACHED, DA_BACK, DA_BAD, DA_CHILD, DA_COUNT, DA_DEPTH, DA_HASH, DA_HASH_LAST,
-    DA_LAST_FORW, DA_LEAFN, DA_LEVEL, DA_MAP, DA_ROOT_BACK, DIR_LEAF_UNREACHED, DIR_LEAFN_BACK,
-    DIR_LEAFN_MAP, DIR_LEAFN_ORDER, DIR_OWNER,
+    DA_LAST_FORW, DA_LAST_HASH, DA_LEAFN, DA_LEVEL, DA_MAP, DA_ROOT_BACK, DIR_LEAF_UNREACHED,
+    DIR_LEAFN_BACK, DIR_LEAFN_MAP, DIR_LEAFN_ORDER, DIR_OWNER,
 };
 use crate::Problem;
 use crate::frame::finding::Finding;
@@ -191,6 +191,7 @@ pub(crate) fn compare(ino: u64, members: &[Member], root: u32, sink: &mut impl S
             let finding = tree.about(&DA_ROOT_BACK, root).found(back);
             tree.sink.own(finding.expected(0_u32));
         }
+        tree.right_edge(&members[at]);
         tree.children(at);
         tree.siblings();
     }
@@ -304,6 +305,20 @@ impl<S: Sink> Tree<'_, S> {
                 }
                 before = Some(member);
             }
+            if let Some(last) = before {
+                self.right_edge(last);
+            }
+        }
+    }
+
+    /// Of the last node of a level `xfs_repair` compares the first and the last hash: one with a single entry is wrong for it.
+    fn right_edge(&mut self, node: &Member) {
+        let (first, last) = node.hashes;
+        if node.level > 0 && !node.refused && first >= last {
+            let finding = self.about(&DA_LAST_HASH, node.offset);
+            let finding = finding.found(format!("0x{last:08x}"));
+            self.sink
+                .find(finding.expected(format!("above 0x{first:08x}")));
         }
     }
 
@@ -393,6 +408,17 @@ mod tests {
         assert_eq!(codes(|m| m[3].level = 1).0[..1], ["XFS-DA-LEVEL"]);
         let (codes, strict) = codes(|m| m.push(leaf(9, (1, 2), (0, 0))));
         assert_eq!((codes, strict), (vec![], vec!["XFS-DIR-LEAF-UNREACHED"]));
+    }
+
+    #[test]
+    fn the_last_node_of_a_level_has_more_than_one_entry() {
+        let (codes, strict) = codes(|members| {
+            members.truncate(2);
+            members[0].children.truncate(1);
+            members[0].hashes = (10, 10);
+            members[1].siblings = (0, 0);
+        });
+        assert_eq!((codes, strict), (vec!["XFS-DA-LAST-HASH"], vec![]));
     }
 
     #[test]

@@ -22,10 +22,10 @@ use super::directory;
 use super::rules::{Fork, Rules};
 use super::sink::Sink;
 use super::xfs_repair::problems::{
-    AFORK_FORMAT, AFORK_FORMAT_UNUSED, AFORK_LOCAL_LARGE, AFORK_LOCAL_SMALL, CONN_MAP, DEV_BLOCKS,
-    DEV_SIZE, DIR_FORMAT_SIZE, DIR_SIZE, EXT_FORK_ROOM, FORK_LOCAL_SIZE, INODE_ANEXTENTS,
-    INODE_ANEXTENTS_MAX, INODE_FORKOFF, INODE_NBLOCKS, INODE_NBLOCKS_FEW, INODE_NEXTENTS,
-    INODE_NEXTENTS_MAX, QINO_SIZE, RBM_SIZE, RSUM_SIZE, RTFILE_NODEV,
+    AFORK_FORMAT, AFORK_FORMAT_UNUSED, AFORK_LOCAL_LARGE, AFORK_LOCAL_SMALL, BMBT_EMPTY_FORK,
+    CONN_MAP, DEV_BLOCKS, DEV_SIZE, DIR_FORMAT_SIZE, DIR_SIZE, EXT_FORK_ROOM, FORK_LOCAL_SIZE,
+    INODE_ANEXTENTS, INODE_ANEXTENTS_MAX, INODE_FORKOFF, INODE_NBLOCKS, INODE_NBLOCKS_FEW,
+    INODE_NEXTENTS, INODE_NEXTENTS_MAX, QINO_SIZE, RBM_SIZE, RSUM_SIZE, RTFILE_NODEV,
 };
 
 /// What both forks map.
@@ -184,6 +184,9 @@ fn attr_fork<B: Blocks>(
         Some(Format::Local) => local_attributes(rules, it, sink),
         Some(Format::Extents) => {
             let count = u64::from(inode.anextents());
+            if count == 0 {
+                sink.own(it.about(&BMBT_EMPTY_FORK));
+            }
             extents_in_inode(rules, it, Fork::Attr, count, mapping, sink)
         }
         Some(Format::Btree) => blocks.is_some_and(|blocks| {

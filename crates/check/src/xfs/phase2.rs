@@ -12,6 +12,7 @@ pub(super) mod log;
 mod neighbours;
 mod placed;
 pub(super) mod records;
+mod reserve;
 mod totals;
 mod tree_name;
 mod uses;

@@ -5,6 +5,8 @@ mod bounds;
 mod codes;
 mod damage;
 mod disk;
+mod estimate;
+mod forks;
 mod fuzz;
 mod guest;
 mod kernel;

@@ -76,6 +76,10 @@ fn says_so(scratch: &Scratch, mail: &str) {
     ] {
         assert!(words.contains(text), "{text}: {mail}");
     }
+    // No kernel has filled anything.
+    for text in ["The fill", "Counted", "Files counted"] {
+        assert!(!words.contains(text), "{text}: {mail}");
+    }
     let json = stdout(&fslab(scratch, "report out --format json"));
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
     let laws = report["growth"][0]["curves"].as_array().unwrap();

@@ -80,6 +80,7 @@ fn grid(sources: &Sources<'_>, spec: &GridSpec, cells: &[&Cell], notes: &mut Vec
     for panel in &mut panels {
         without_empty(panel);
     }
+    panels.retain(|panel| !panel.columns.is_empty());
     Grid {
         title: spec.title.clone(),
         beside: beside::of(sources, &panels),
@@ -221,7 +222,8 @@ fn of_level(run: &Run, level: &str) -> String {
     release.unwrap_or_else(|| level.to_owned())
 }
 
-/// Fills one place. Levels of grid, panel, row and column that contradict each other have no cell.
+/// Fills one place. Levels of grid, panel, row and column that contradict each other have no cell, nor has a phase that the cell's volume rules
+/// out: a forged one is not filled.
 fn place(
     sources: &Sources<'_>,
     spec: &GridSpec,
@@ -231,9 +233,8 @@ fn place(
     notes: &mut Vec<String>,
 ) -> Place {
     let of_place = |cell: &&Cell| {
-        [&spec.filter, &panel.levels, row, &head.levels]
-            .iter()
-            .all(|levels| has(cell, levels))
+        let mut levels = [&spec.filter, &panel.levels, row, &head.levels].into_iter();
+        cell.volume.has_phase(&head.phase) && levels.all(|levels| has(cell, levels))
     };
     let mut cells = sources.run.plan.cells.iter().filter(of_place);
     let Some(cell) = cells.next() else {
@@ -296,7 +297,7 @@ fn footnotes(run: &Run, panels: &mut [Panel]) -> Vec<super::Footnote> {
 }
 
 /// Drops the columns of a panel that none of its places has a cell for: in 2008 ext3's table had two
-/// columns and ext4's five.
+/// columns and ext4's five. What is only in the kernel's filling of a volume has no cell where all were forged.
 fn without_empty(panel: &mut Panel) {
     let keep: Vec<bool> = (0..panel.columns.len())
         .map(|at| {

@@ -4,6 +4,7 @@ use crate::common;
 
 use common::grids::{fsck_scale, streaming};
 use report::{Format, Options, render};
+use study::{GridSpec, Volume};
 
 fn text(run: &record::Run) -> String {
     render(run, None, &Options::default()).unwrap()
@@ -45,6 +46,59 @@ fn a_run_of_the_matrix() {
     let out = text(&fsck_scale(3));
     assert_fits(&out);
     insta::assert_snapshot!(out);
+}
+
+/// Nothing fills a forged volume: the columns and the grid that are about it alone are left out, and so is what is about forging where all are
+/// filled.
+#[test]
+fn what_a_volume_does_not_have_is_left_out() {
+    use common::grids::{column, label};
+    let mut run = fsck_scale(1);
+    let grid = |title: &str, columns: &[(&str, &str)]| GridSpec {
+        title: title.to_owned(),
+        filter: [].into(),
+        heading: Some("filesystem".to_owned()),
+        rows: vec![label("device_size", "Size"), label("total_files", "Files")],
+        columns: columns
+            .iter()
+            .map(|(label, phase)| column(label, phase, "count", "count", &[]))
+            .collect(),
+        footnotes: false,
+        published: None,
+    };
+    let all = [("Counted", "fill"), ("Inodes", "forge"), ("Read", "check")];
+    run.plan.grids = vec![
+        grid("Resources of the check", &all),
+        grid("The fill", &all[..1]),
+        grid("Forging", &all[1..2]),
+    ];
+    let heads = |run: &record::Run| {
+        let mut heads = Vec::new();
+        for grid in json(run)["grids"].as_array().unwrap() {
+            for column in grid["panels"][0]["columns"].as_array().unwrap() {
+                let title = grid["title"].as_str().unwrap();
+                let label = column["label"].as_str().unwrap();
+                heads.push(format!("{title}: {label}"));
+            }
+        }
+        heads
+    };
+    let filled = [
+        "Resources of the check: Counted",
+        "Resources of the check: Read",
+        "The fill: Counted",
+    ];
+    assert_eq!(heads(&run), filled);
+    for cell in &mut run.plan.cells {
+        cell.volume = Volume::Forged;
+    }
+    let forged = [
+        "Resources of the check: Inodes",
+        "Resources of the check: Read",
+        "Forging: Inodes",
+    ];
+    assert_eq!(heads(&run), forged);
+    assert!(!text(&run).contains("The fill"));
 }
 
 #[test]

@@ -86,6 +86,16 @@ pub struct CheckSpec {
 }
 
 impl CheckSpec {
+    /// The command that checks a filesystem of this kind, before its device: `e2fsck -fn -tt`, `fslab check`.
+    pub fn command(&self, kind: FilesystemKind) -> String {
+        let program = match self.checker {
+            Checker::Own => kind.properties().checker.command(),
+            Checker::Fslab => "fslab check".to_owned(),
+        };
+        let extra = self.extra(kind).iter().map(|word| format!(" {word}"));
+        program + &extra.collect::<String>()
+    }
+
     /// The extra arguments of the checker of this kind; `fslab check` has none.
     pub fn extra(&self, kind: FilesystemKind) -> &[String] {
         if self.checker == Checker::Fslab {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::paragraph;
-use crate::model::{Cell, CrashBoundary, CrashMethod, Hints, Plan, Volume};
+use crate::model::{Cell, CheckSpec, CrashBoundary, CrashMethod, Hints, Plan, Volume};
 
 /// What each trial runs on and under, where it is the same for every cell; what varies is in the
 /// cells.
@@ -108,17 +108,19 @@ pub(super) fn stacks(out: &mut String, plan: &Plan) {
     }
 }
 
-/// The check and its commands, for the families that the plan has.
+/// The check and its commands, for the programs and the families that the cells have.
 fn checks(plan: &Plan) -> Option<String> {
-    let checks = plan.cells.iter().filter_map(|cell| cell.check.as_ref());
-    let count = checks.clone().count();
-    let spec = checks.clone().next()?;
+    let checked = plan.cells.iter();
+    let mut checked: Vec<(&Cell, &CheckSpec)> = checked
+        .filter_map(|cell| Some((cell, cell.check.as_ref()?)))
+        .collect();
+    let count = checked.len();
+    let (_, spec) = *checked.first()?;
+    // fslab check is last.
+    checked.sort_by_key(|(cell, spec)| (!spec.checker.is_own(), cell.levels.get("filesystem")));
     let mut commands: Vec<String> = Vec::new();
-    for variant in plan.filesystems.values() {
-        let command = variant.kind.properties().checker.command();
-        let words = spec.extra(variant.kind);
-        let words = words.iter().map(|word| format!(" {word}"));
-        let command = format!("{command}{}", words.collect::<String>());
+    for (cell, spec) in checked {
+        let command = spec.command(cell.filesystem.kind);
         if !commands.contains(&command) {
             commands.push(command);
         }

@@ -15,13 +15,14 @@ pub(crate) fn judge(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> O
     let magic = be32(bytes, 0);
     let wanted = if v5 { FREE3 } else { FREE };
     let head = FreeHead::read(v5, bytes);
-    let room = free_room(&rules.geometry) as u64;
-    let first = rules.db(block.offset - rules.free) * room;
+    let room = free_room(&rules.geometry) as u32;
+    // Kernels and xfs_repair keep 32 bits of this.
+    let first = (rules.db(block.offset - rules.free) as u32).wrapping_mul(room);
     let wrong = if magic != wanted {
         Some("magic number")
-    } else if u64::from(head.firstdb) != first {
+    } else if head.firstdb != first {
         Some("first data block")
-    } else if u64::from(head.nvalid) > room {
+    } else if head.nvalid > room {
         Some("number of entries")
     } else {
         None
@@ -35,7 +36,7 @@ pub(crate) fn judge(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> O
         let best = free_entry(v5, bytes, nth as usize);
         if best != NULL_BEST {
             used += 1;
-            sum = sum.wrapping_add(pair(head.firstdb + nth, best.into()));
+            sum = sum.wrapping_add(pair(head.firstdb.wrapping_add(nth), best.into()));
         }
     }
     if head.nused > head.nvalid {

@@ -4,6 +4,7 @@ use ondisk::xfs::btree::Tree;
 use ondisk::xfs::geometry::{CHUNK, NULL_AGINO};
 
 use super::group::has_tree;
+use super::reserve;
 use super::walk::Trees;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
@@ -11,8 +12,8 @@ use crate::xfs::chunks::Chunk;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
     AGF_BTREEBLKS, AGF_FREEBLKS, AGF_LONGEST, AGI_COUNT, AGI_FREECOUNT, AGI_FREECOUNT_F, AGI_HINTS,
-    FINOBT_BLOCKS, FREE_ONE_TREE, INOBT_BLOCKS, REFC_BLOCKS, RMAP_BLOCKS, SB_FDBLOCKS, SB_ICOUNT,
-    SB_IFREE,
+    CNTR_RESERVED, FINOBT_BLOCKS, FREE_ONE_TREE, INOBT_BLOCKS, REFC_BLOCKS, RMAP_BLOCKS,
+    SB_FDBLOCKS, SB_ICOUNT, SB_IFREE,
 };
 
 /// Compares them.
@@ -96,7 +97,20 @@ fn space(trees: &Trees<'_>, ag: u32, log: &mut Log) -> u64 {
             totals.free_by_size()
         )));
     }
-    totals.free_by_size() + headers.free_list.len() as u64 + btrees
+    let listed = headers.free_list.len() as u64;
+    let (has, wanted) = (
+        totals.free_by_block() + listed,
+        reserve::wanted(trees.volume, ag, |tree| totals.blocks(tree)),
+    );
+    // Of a group whose free space is damaged there is more to say than that.
+    if has < wanted
+        && totals.free_agree()
+        && totals.free_by_block() == u64::from(agf.agf_freeblks.get())
+    {
+        let finding = Finding::new(&CNTR_RESERVED).group(ag);
+        log.add(finding.found(has).expected(format!("at least {wanted}")));
+    }
+    totals.free_by_size() + listed + btrees
 }
 
 fn group_inodes(trees: &Trees<'_>, ag: u32, chunks: &[Chunk], log: &mut Log) {

@@ -9,7 +9,7 @@ use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
-    BMBT_CLAIMED, EXT_COW, EXT_FREE, EXT_META, EXT_USED, REFC_MISSING, REFLINK_SET, SHARED_ATTR,
+    BMBT_CLAIMED, EXT_COW, EXT_FREE, EXT_META, EXT_USED, REFLINK_SET,
 };
 
 /// Looked at one by one; more have the problem of the first of their inode, or none of their own.
@@ -28,7 +28,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: 
             geo.agbno_of(conflict.fsblock),
         );
         let before = owners.before(volume, state, ag, start, conflict.length);
-        let problem = problem(volume, state, conflict, before, (ag, start));
+        let problem = problem(volume, conflict, before);
         log.add(
             Finding::new(problem)
                 .inode(conflict.owner.ino)
@@ -53,13 +53,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: 
     }
 }
 
-fn problem(
-    volume: &Volume<'_>,
-    state: &State,
-    conflict: &Conflict,
-    before: Before,
-    (ag, start): (u32, u32),
-) -> &'static Problem {
+fn problem(volume: &Volume<'_>, conflict: &Conflict, before: Before) -> &'static Problem {
     if conflict.bmbt {
         return &BMBT_CLAIMED;
     }
@@ -68,23 +62,7 @@ fn problem(
         Before::Meta(Use::Staging) => &EXT_COW,
         Before::Meta(_) | Before::Chunk => &EXT_META,
         Before::File if !volume.geo.reflink || !conflict.owner.regular => &EXT_USED,
-        // With shared blocks both forks of regular files are let through, and the counts are compared.
-        Before::File if conflict.owner.attr => {
-            if is_counted(state, ag, start, conflict.length) {
-                &SHARED_ATTR
-            } else {
-                &REFC_MISSING
-            }
-        }
+        // With shared blocks both forks of regular files are let through, and lack the flag.
         Before::File => &REFLINK_SET,
     }
-}
-
-/// Whether one record of reference counts has all of these blocks.
-fn is_counted(state: &State, ag: u32, start: u32, length: u32) -> bool {
-    let records = state.shared.get(ag as usize).map_or(&[][..], Vec::as_slice);
-    let at = records.partition_point(|record| record.0 <= start);
-    let end = u64::from(start) + u64::from(length);
-    at.checked_sub(1)
-        .is_some_and(|at| u64::from(records[at].0) + u64::from(records[at].1) >= end)
 }

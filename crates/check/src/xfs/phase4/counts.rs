@@ -12,7 +12,8 @@ use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
-    EXT_COW, EXT_FREE, EXT_META, REFC_EXTRA, REFC_MISSING, REFC_WRONG, REFLINK_SET, REFLINK_USELESS,
+    EXT_COW, EXT_FREE, EXT_META, REFC_EXTRA, REFC_MISSING, REFC_WRONG, REFLINK_SET,
+    REFLINK_USELESS, SHARED_ATTR,
 };
 
 /// Compares all groups, and takes the blocks of these files.
@@ -36,6 +37,13 @@ pub(super) fn run(
             }
         });
         users.add(state, &extents, &found);
+        for extent in state.claims.take_shared_attributes(ag) {
+            if is_met(&found, extent.start, extent.length) {
+                let block = volume.geo.fsblock(ag, extent.start);
+                let finding = Finding::new(&SHARED_ATTR).inode(extent.ino).block(block);
+                log.add(finding.note(format!("{} blocks", extent.length)));
+            }
+        }
         claim(volume, state, ag, &extents, owners, log);
         if volume.geo.reflink && !state.suspect.counts.load(Relaxed) {
             let stored = state.shared.get(ag as usize).map_or(&[][..], Vec::as_slice);
@@ -67,10 +75,7 @@ impl Users {
                 continue;
             };
             self.flagged.set(rank);
-            let end = extent.start.saturating_add(extent.length);
-            let at = shared.partition_point(|run| run.0 < end);
-            let last = at.checked_sub(1).map(|at| shared[at]);
-            if last.is_some_and(|run| run.0.saturating_add(run.1) > extent.start) {
+            if is_met(shared, extent.start, extent.length) {
                 self.sharing.set(rank);
             }
         }
@@ -83,6 +88,13 @@ impl Users {
             .filter(|rank| !self.sharing.get(*rank))
             .for_each(each);
     }
+}
+
+/// Whether one of these runs, which ascend, has any of these blocks.
+fn is_met(runs: &[Count], start: u32, length: u32) -> bool {
+    let at = runs.partition_point(|run| run.0 < start.saturating_add(length));
+    at.checked_sub(1)
+        .is_some_and(|at| runs[at].0.saturating_add(runs[at].1) > start)
 }
 
 /// Adds a run, which follows the last one if both are alike.
@@ -196,12 +208,7 @@ fn compare(volume: &Volume<'_>, ag: u32, found: &[Count], stored: &[Count], log:
         }
     }
     for record in stored {
-        let end = record.0.saturating_add(record.1);
-        let at = found.partition_point(|shared| shared.0 < end);
-        let is_met = at
-            .checked_sub(1)
-            .is_some_and(|at| found[at].0.saturating_add(found[at].1) > record.0);
-        if !is_met {
+        if !is_met(found, record.0, record.1) {
             finding(&REFC_EXTRA, *record, String::new());
         }
     }

@@ -4,15 +4,22 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use ondisk::bytes::{be16, be32};
+use ondisk::bytes::{be16, be32, be64};
 use ondisk::xfs::btree::{Tree, short_header};
-use ondisk::xfs::{Agf, Agi, Geometry, Superblock, checksum};
+use ondisk::xfs::{Agf, Agi, Extent, Geometry, Superblock, checksum};
 
 /// An image under change.
 pub(super) struct Disk {
     file: File,
     pub(super) geo: Geometry,
     pub(super) sb: Superblock,
+}
+
+/// A fork of an inode.
+#[derive(Clone, Copy)]
+pub(super) enum Fork {
+    Data,
+    Attributes,
 }
 
 /// Offsets of fields of the AGF.
@@ -175,10 +182,45 @@ impl Disk {
             bytes[agf::FREE_BLOCKS..agf::FREE_BLOCKS + 4].copy_from_slice(&free.to_be_bytes());
             bytes[agf::LONGEST..agf::LONGEST + 4].copy_from_slice(&longest.to_be_bytes());
         });
-        let lost = u64::from(before - free);
         self.header(0, 0, |bytes| {
             let sb = Superblock::read_mut(bytes).unwrap();
-            sb.sb_fdblocks.set(sb.sb_fdblocks.get() - lost);
+            let others = sb.sb_fdblocks.get() - u64::from(before);
+            sb.sb_fdblocks.set(others + u64::from(free));
+        });
+    }
+
+    /// Takes blocks from the end of the longest free extent of a group whose trees are a leaf each; the first of them.
+    pub(super) fn take(&self, ag: u32, count: u32) -> u64 {
+        let mut free = self.free(ag);
+        let longest = free.iter_mut().max_by_key(|(_, length)| *length).unwrap();
+        longest.1 -= count;
+        let first = longest.0 + longest.1;
+        let mut by_size = free.clone();
+        by_size.sort_unstable_by_key(|(start, length)| (*length, *start));
+        self.set_free(ag, &free, &by_size);
+        self.geo.fsblock(ag, first)
+    }
+
+    /// Maps blocks after the other extents of a fork whose extents are in its inode.
+    pub(super) fn map(&self, ino: u64, fork: Fork, extent: Extent) {
+        let literal = self.geo.inode_size as usize - self.geo.literal_area();
+        self.inode(ino, |bytes| {
+            let blocks = be64(bytes, 64) + extent.count;
+            bytes[64..72].copy_from_slice(&blocks.to_be_bytes());
+            let (start, count) = match fork {
+                Fork::Data => {
+                    let count = be32(bytes, 76);
+                    bytes[76..80].copy_from_slice(&(count + 1).to_be_bytes());
+                    (literal, count as usize)
+                }
+                Fork::Attributes => {
+                    let count = be16(bytes, 80);
+                    bytes[80..82].copy_from_slice(&(count + 1).to_be_bytes());
+                    (literal + 8 * usize::from(bytes[82]), count.into())
+                }
+            };
+            let at = start + 16 * count;
+            bytes[at..at + 16].copy_from_slice(&extent.to_bytes());
         });
     }
 

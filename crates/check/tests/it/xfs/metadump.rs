@@ -1,9 +1,11 @@
-//! Files of the installed xfs_metadump, judged as the filesystems that they were made of.
+//! Files of the installed xfs_metadump, judged as the filesystems that they were made of; and the same contents as files of version 2.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use blockio::Mode;
 use check::report::{Judge, Report};
+use check::{Checker as _, Options, xfs};
 use ondisk::bytes::{be16, be64};
 use ondisk::xfs::btree::Tree;
 
@@ -125,25 +127,28 @@ fn damage_is_in_the_dump_and_what_is_not_in_it_is_said() {
     }
 }
 
-/// The dump without the blocks of 512 bytes in this range of the device.
-fn without(dump: &Path, from: u64, to: u64) -> PathBuf {
-    let bytes = std::fs::read(dump).unwrap();
-    let (mut kept, mut at) = (Vec::new(), 0);
+/// What a dump of version 1 has: addresses in units of 512 bytes, and the blocks.
+fn blocks(dump: &[u8]) -> Vec<(u64, &[u8])> {
+    let (mut blocks, mut at) = (Vec::new(), 0);
     loop {
-        let index = &bytes[at..at + 512];
+        let index = &dump[at..at + 512];
         let count = usize::from(be16(index, 4));
         for nth in 0..count {
-            let address = be64(index, 8 + 8 * nth);
-            let block = &bytes[at + 512 * (nth + 1)..][..512];
-            if !(from..to).contains(&(address * 512)) {
-                kept.push((address, block));
-            }
+            let block = &dump[at + 512 * (nth + 1)..][..512];
+            blocks.push((be64(index, 8 + 8 * nth), block));
         }
         if count < 63 {
-            break;
+            return blocks;
         }
         at += 512 * 64;
     }
+}
+
+/// The dump without the blocks of 512 bytes in this range of the device.
+fn without(dump: &Path, from: u64, to: u64) -> PathBuf {
+    let bytes = std::fs::read(dump).unwrap();
+    let mut kept = blocks(&bytes);
+    kept.retain(|(address, _)| !(from..to).contains(&(address * 512)));
     let mut out = Vec::new();
     for chunk in kept.chunks(63).chain(std::iter::once(&[][..])) {
         let mut index = bytes[..512].to_vec();
@@ -163,6 +168,98 @@ fn without(dump: &Path, from: u64, to: u64) -> PathBuf {
     let path = dump.with_extension("less");
     std::fs::write(&path, out).unwrap();
     path
+}
+
+/// A dump of version 1 as one of version 2, which xfs_metadump writes since xfsprogs 6.6: a header, then runs with a head of 12 bytes each.
+fn second(dump: &Path) -> PathBuf {
+    let bytes = std::fs::read(dump).unwrap();
+    // Of the flags: names are changed, unused bytes are kept, the log is dirty.
+    let flags = [(2, 1), (4, 2), (8, 4)];
+    let flags = flags.iter().filter(|(old, _)| bytes[7] & old != 0);
+    let mut out = b"XMD2".to_vec();
+    let fields = [2, flags.map(|(_, new)| new).sum::<u32>(), 0];
+    out.extend(fields.iter().flat_map(|field| field.to_be_bytes()));
+    out.extend([0; 8]);
+    let blocks = blocks(&bytes);
+    let joined = blocks.chunk_by(|one, next| one.0 + 1 == next.0);
+    for run in joined.flat_map(|run| run.chunks(4096)) {
+        out.extend(run[0].0.to_be_bytes());
+        out.extend((run.len() as u32).to_be_bytes());
+        out.extend(run.iter().flat_map(|(_, block)| *block));
+    }
+    let path = PathBuf::from(format!("{}.v2", dump.display()));
+    std::fs::write(&path, out).unwrap();
+    path
+}
+
+/// The report on a dump, and what is printed before it.
+fn with_messages(dump: &Path) -> (Report, Vec<String>) {
+    let source = blockio::open(dump, Mode::Buffered).unwrap().source;
+    let recorder = progress::Recorder::default();
+    let checker = xfs::Checker::default();
+    let report = checker.check(&*source, &Options::default(), &recorder);
+    let messages = recorder
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            progress::Event::Message(text) => Some(text),
+            _ => None,
+        });
+    (report.unwrap(), messages.collect())
+}
+
+#[test]
+fn a_dump_of_version_2_is_judged_as_the_filesystem() {
+    if !tools() {
+        return;
+    }
+    let image = forged("300M", "rmapbt", PROFILE);
+    let (mut dumps, kinds) = (Vec::new(), [&[][..], &["-o"], &["-o", "-a"]]);
+    for options in kinds {
+        let Some(first) = dump(&image, options) else {
+            return;
+        };
+        dumps.push((second(&first), first));
+    }
+    let of_image = report(&image.image, 1);
+    for (nth, (second, first)) in dumps.iter().enumerate() {
+        let (found, messages) = with_messages(second);
+        let kept = messages[0].contains("names are those of the filesystem");
+        assert_eq!(kept, nth > 0, "{messages:?}");
+        assert_eq!(lines(&found), lines(&report(first, 1)), "{messages:?}");
+        if kept {
+            assert_eq!(found.verdicts, of_image.verdicts);
+            assert_eq!(found.inventory, of_image.inventory);
+        }
+    }
+    // Runs of a log or a realtime device are passed over.
+    let plain = &dumps[1].0;
+    let mut bytes = std::fs::read(plain).unwrap();
+    let run = [
+        &(1_u64 << 54).to_be_bytes()[..],
+        &1_u32.to_be_bytes(),
+        &[0xa5; 512],
+    ]
+    .concat();
+    bytes.splice(24..24, run);
+    std::fs::write(plain, &bytes).unwrap();
+    assert_eq!(report(plain, 1).verdicts, of_image.verdicts);
+    // One that ends in the middle is no filesystem.
+    std::fs::write(plain, &bytes[..bytes.len() - 9]).unwrap();
+    let (found, messages) = with_messages(plain);
+    assert!(messages[0].contains("ends in the middle"), "{messages:?}");
+    assert_eq!(found.verdict(Judge::Strict).exit_code & 8, 8);
+    // Damage is found in both.
+    let disk = Disk::open(&image.image);
+    disk.inode(disk.sb.sb_rootino.get(), |bytes| {
+        bytes[16..20].copy_from_slice(&9_u32.to_be_bytes());
+    });
+    let Some(first) = dump(&image, &["-o"]) else {
+        return;
+    };
+    let found = report(&second(&first), 1);
+    assert_eq!(codes(&found), ["XFS-NLINK"]);
+    assert_eq!(found.verdicts, report(&image.image, 1).verdicts);
 }
 
 #[test]

@@ -35,7 +35,7 @@ const PROFILE: &str = r#"
 "#;
 
 /// What `xfs_repair -n` ends with; none where it is not installed.
-fn repair(image: &Forged) -> Option<u8> {
+pub(super) fn repair(image: &Forged) -> Option<u8> {
     let output = Command::new("xfs_repair")
         .args(["-n", "-f"])
         .arg(&image.image)
@@ -62,7 +62,7 @@ pub(super) fn expect(image: &Forged, code: &str, seen: bool) {
 }
 
 /// A new filesystem whose groups have trees of one leaf.
-fn fresh(words: &[&str]) -> Option<Forged> {
+pub(super) fn fresh(words: &[&str]) -> Option<Forged> {
     tools().then(|| made("300M", words))
 }
 
@@ -94,6 +94,21 @@ fn free_extents_side_by_side_and_out_of_order() {
     let by_size = [by_block[1], by_block[0], by_block[2]];
     disk.set_free(1, &by_block, &by_size);
     expect(&image, "XFS-CNT-TIE", false);
+}
+
+/// `xfs_repair` lets a block of an inode btree be free: it reads that btree after those of free space, and takes the block then.
+#[test]
+fn a_block_of_an_inode_btree_that_is_free() {
+    let Some(image) = fresh(&[]) else { return };
+    let disk = Disk::open(&image.image);
+    let (root, _) = disk.root(1, Tree::Ino);
+    let mut free = disk.free(1);
+    free.push((root, 1));
+    let (mut by_block, mut by_size) = (free.clone(), free);
+    by_block.sort_unstable();
+    by_size.sort_unstable_by_key(|(start, length)| (*length, *start));
+    disk.set_free(1, &by_block, &by_size);
+    expect(&image, "XFS-FREE-INOBT", false);
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(crate) fn plan(study: &str, title: &str, doc: &str, cells: Vec<Cell>, blocks
     plan
 }
 
-fn column(
+pub(crate) fn column(
     label: &str,
     phase: &str,
     metric: &str,
@@ -111,7 +111,7 @@ fn column(
     }
 }
 
-fn label(factor: &str, label: &str) -> GridLabel {
+pub(crate) fn label(factor: &str, label: &str) -> GridLabel {
     GridLabel {
         factor: factor.to_owned(),
         label: label.to_owned(),

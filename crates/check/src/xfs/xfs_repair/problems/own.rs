@@ -4,6 +4,8 @@ use super::super::PASSES;
 use super::problems;
 use crate::frame::problem::{Class, Problem, Severity};
 
+// 0x081b was for two hash entries of one name of which one is stale. A stale entry has no address, so nothing says whose it was.
+
 problems! {
     OWN:
     BLOCK_LEAKED = 0x0800 8 "XFS-BLOCK-LEAKED" Error Metadata "block neither free, nor on the free list, nor anyone's; counters agree";
@@ -28,12 +30,11 @@ problems! {
     SB_BAD2_ZERO = 0x0813 8 "XFS-SB-BAD2-ZERO" Error Metadata "the twin of features2 is 0";
     SB_LOGSUNIT = 0x0814 8 "XFS-SB-LOGSUNIT" Error Metadata "log stripe unit is 0 with a log of version 2";
     LOG_RECORD = 0x0815 8 "XFS-LOG-RECORD" Error Metadata "UUID or format in the head of the last record of the log";
-    SHARED_ATTR = 0x0816 8 "XFS-SHARED-ATTR" Error Metadata "attribute fork of a regular file shares blocks, and the refcount btree agrees";
+    SHARED_ATTR = 0x0816 8 "XFS-SHARED-ATTR" Error Metadata "attribute fork of a regular file shares blocks, and flags and counts agree";
     DIR_LOOP = 0x0817 8 "XFS-DIR-LOOP" Error Metadata "directories that name each other in a ring, detached from the root";
     DIR_SIZE_BLOCKS = 0x0818 8 "XFS-DIR-SIZE-BLOCKS" Error Accounting "size of a directory is not the end of its last data block";
-    DIR_BEYOND = 0x0819 8 "XFS-DIR-BEYOND" Error Metadata "mapped blocks between the forms' three segments, or beyond the last data block";
+    DIR_BEYOND = 0x0819 8 "XFS-DIR-BEYOND" Error Metadata "mapped block after the end of a directory's index of free space";
     DIR_LEAF_UNREACHED = 0x081a 8 "XFS-DIR-LEAF-UNREACHED" Error Metadata "leaf or node block that no parent names";
-    DIR_STALE_DUP = 0x081b 8 "XFS-DIR-STALE-DUP" Error Metadata "two hash entries for one name where one is stale";
     FILE_SIZE_EXTENT = 0x081c 8 "XFS-FILE-SIZE-EXTENT" Error Metadata "mapped extents far beyond the end of the file (preallocation: legal with the flag)";
     ATTR_LEAF_CRC = 0x081d 8 "XFS-ATTR-LEAF-CRC" Error Metadata "checksum of an attribute block that is not a node (6.13 mentions it)";
     ATTR_LEAF_OWNER = 0x081e 8 "XFS-ATTR-LEAF-OWNER" Error Metadata "owner, block number, UUID of attribute blocks other than block 0 (the verifier refuses a block number, and repair passes over that)";
@@ -46,9 +47,9 @@ problems! {
     INODE_TIME = 0x0825 8 "XFS-INODE-TIME" Error Cosmetic "times before 1970 or far in the future (hint)";
     INODE_FREE_NLINK = 0x0826 8 "XFS-INODE-FREE-NLINK" Error Accounting "free inode with links, blocks, or a size";
     EXT_MERGE = 0x0827 8 "XFS-EXT-MERGE" Error Cosmetic "neighbours in a fork that are one extent (hint)";
-    BMBT_EMPTY_FORK = 0x0828 8 "XFS-BMBT-EMPTY-FORK" Error Cosmetic "extents format, 0 extents, but a fork offset (legal)";
+    BMBT_EMPTY_FORK = 0x0828 8 "XFS-BMBT-EMPTY-FORK" Error Cosmetic "an attribute fork has neither attributes nor extents (legal)";
     QUOTA_TIMER = 0x0829 8 "XFS-QUOTA-TIMER" Error Metadata "timer runs although below the limit";
-    CNTR_RESERVED = 0x082a 8 "XFS-CNTR-RESERVED" Error Cosmetic "free blocks below what the AGs reserve for their trees (hint)";
+    CNTR_RESERVED = 0x082a 8 "XFS-CNTR-RESERVED" Error Cosmetic "free blocks of an AG are fewer than a mount sets aside for its trees; the kernel warns of that";
     FREE_INOBT = 0x082b 8 "XFS-FREE-INOBT" Error Metadata "blocks of an inode btree are free by the btree of free space";
     EXT_FORK_ROOM = 0x082c 8 "XFS-EXT-FORK-ROOM" Error Metadata "extents in the inode reach into the attribute fork";
     EXT_HIGH_BITS = 0x082d 8 "XFS-EXT-HIGH-BITS" Error Metadata "block number of an extent or of a block of its btree has bits above those of groups; xfs_repair drops them";
