@@ -115,7 +115,7 @@ fn extra(spec: &CheckSpec, kind: FilesystemKind, memory: Option<u64>) -> Vec<Str
         && let (Some(option), Some(limit)) = (option, memory)
         && !given(option)
     {
-        extra.extend([option.to_owned(), (limit / 4 * 3 >> 20).to_string()]);
+        extra.extend([option.to_owned(), ((limit / 4 * 3) >> 20).to_string()]);
     }
     extra
 }

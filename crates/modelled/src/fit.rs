@@ -1,8 +1,10 @@
 //! A model of a device that is at hand, from what it does: a latency that requests share, a time that they do not, and a rate.
 //!
-//! Three loads are timed by direct reads: 4 KiB at random, one at a time and 32 at once, and 1 MiB at random, 32 at once. With many
-//! in flight a device is busy all the time, so the two deep loads give what a request and a byte take it; what one read alone takes
-//! longer is latency. That describes what has no geometry: flash, remote and emulated disks, limits. A rotating disk needs the
+//! Four loads are timed by direct reads: 4 KiB at random, one at a time and 32 at once; the largest that the kernel hands over whole, up to
+//! 1 MiB, 32 at once; and half of that, 4 at once. With many in flight a device is busy all the time, so the deep loads give what a
+//! request and a byte take it; what one read alone takes longer is latency. The fourth says whether both add up, as in a controller that does one
+//! request after the other, or pass side by side, as in limits of requests and of bytes a second: then the longer one counts. That describes
+//! what has no geometry: flash, remote and emulated disks, limits. A rotating disk needs the
 //! figures of its data sheet: its seeks depend on the distance. How far the model is from the device is said beside it, also for a
 //! load that was not used. Nothing is written, so flushes and write caches are not measured.
 
@@ -27,27 +29,28 @@ pub struct Load {
     pub depth: u64,
 }
 
-/// What the figures are computed from, in the order of [`fitted`], and a load that is only compared.
-const LOADS: [Load; 4] = [
-    Load {
-        len: 4096,
-        depth: 1,
-    },
-    Load {
-        len: 4096,
-        depth: 32,
-    },
-    Load {
-        len: 1 << 20,
-        depth: 32,
-    },
-    Load {
-        len: 64 << 10,
-        depth: 4,
-    },
-];
-/// Of these, the ones that figures are computed from.
-const USED: usize = 3;
+/// Bytes of a small read.
+const SMALL: u64 = 4096;
+/// Bytes of the largest read.
+const LARGEST: u64 = 1 << 20;
+/// Loads of a fit.
+const LOADS: usize = 5;
+/// Of these, the first ones are what figures are computed from, in the order of [`fitted`]; the others are compared.
+const USED: usize = 4;
+/// How much nearer than the sum the longer of two times must be, as a share of what is measured, to be taken: less is noise.
+const NEARER: f64 = 0.05;
+
+/// The loads, where `largest` is what the kernel hands over whole.
+fn loads(largest: u64) -> [Load; LOADS] {
+    let load = |len, depth| Load { len, depth };
+    [
+        load(SMALL, 1),
+        load(SMALL, 32),
+        load(largest, 32),
+        load(largest / 2, 4),
+        load(64 << 10, 4),
+    ]
+}
 
 /// A load, and what a read of it takes.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -97,6 +100,8 @@ pub struct Figures {
     /// Bytes a second, one request after the other; none where bytes take no time that shows.
     #[serde(rename = "rate_bytes_per_s")]
     pub rate: Option<f64>,
+    /// Whether a request's time and that of its bytes pass side by side, and do not add up.
+    pub overlap: bool,
 }
 
 /// Measures a device or an image, or the disk of a folder, and fits a model of this name to it. Only reads it, past the page cache, for
@@ -111,7 +116,8 @@ pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
     let opened = blockio::Buffered::open(path).and_then(|_| blockio::Direct::open(path));
     let source = opened.map_err(unreadable)?;
     let size = blockio::BlockSource::len(&source);
-    let largest = LOADS.iter().map(|load| load.len).max().unwrap_or(0);
+    let largest = disk_of::whole_request(path).map_or(LARGEST, |bytes| bytes.min(LARGEST));
+    let loads = loads(largest);
     if size < largest {
         let (has, needs) = (words::bytes(size), words::bytes(largest));
         let path = path.display().to_string();
@@ -120,24 +126,25 @@ pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
             "{path}: has {has}, and reads of {needs} are measured; name a larger disk or image"
         )));
     }
-    let mut measured = [0.0; LOADS.len()];
-    for (seconds, load) in measured.iter_mut().zip(LOADS) {
+    let mut measured = [0.0; LOADS];
+    for (seconds, load) in measured.iter_mut().zip(loads) {
         *seconds = measure::seconds_each(&source, load)?;
     }
-    let figures = fitted(&measured);
+    let figures = fitted(&loads, &measured);
     let file = file(name, path, size, figures);
     let mut catalogue = Catalogue::shipped()?;
     catalogue.add("the fitted model", &file)?;
-    let timed = |(load, measured_s): (Load, f64)| -> Result<Timed, Error> {
+    let timed = |(nth, (load, measured_s)): (usize, (Load, f64))| -> Result<Timed, Error> {
         let mut model = catalogue.model(name, Variation::Nominal)?;
         Ok(Timed {
             load,
             measured_s,
             modelled_s: modelled(&mut *model, load),
-            used: LOADS[..USED].contains(&load),
+            used: nth < USED,
         })
     };
-    let loads: Result<Vec<Timed>, Error> = LOADS.into_iter().zip(measured).map(timed).collect();
+    let loads = loads.into_iter().zip(measured).enumerate();
+    let loads: Result<Vec<Timed>, Error> = loads.map(timed).collect();
     Ok(Fit {
         path: path.display().to_string(),
         name: name.to_owned(),
@@ -158,18 +165,32 @@ fn unreadable(error: blockio::OpenError) -> Error {
     })
 }
 
-/// Figures from seconds a read of [`LOADS`].
-fn fitted(measured: &[f64]) -> Figures {
-    let [alone, small, large] = [measured[0], measured[1], measured[2]];
-    let (few, many) = (LOADS[1].len as f64, LOADS[2].len as f64);
-    // Both deep loads keep the device busy: request + bytes / rate.
-    let slope = (large - small) / (many - few);
-    let rate = (slope > 0.0).then(|| 1.0 / slope);
-    let request = (small - few * slope.max(0.0)).max(0.0);
+/// Figures from seconds a read of each load.
+fn fitted(loads: &[Load; LOADS], measured: &[f64; LOADS]) -> Figures {
+    let [alone, small, large, middle, _] = *measured;
+    let [few, many, half] = [loads[1].len, loads[2].len, loads[3].len].map(|len| len as f64);
+    // All but the first keep the device busy. If both times add up: request + bytes / rate.
+    let slope = ((large - small) / (many - few)).max(0.0);
+    let request = (small - few * slope).max(0.0);
+    let sum = request + half * slope;
+    // If they do not: the longer of both. Where bytes are never what counts, there is no rate.
+    let longer = small.max(half * large / many);
+    let overlap = (sum - middle).abs() - (longer - middle).abs() > NEARER * middle;
+    let latency = (alone - small).max(0.0);
+    if overlap {
+        let rate = (large > small * (1.0 + NEARER)).then(|| many / large);
+        return Figures {
+            latency,
+            request: small,
+            rate,
+            overlap,
+        };
+    }
     Figures {
-        latency: (alone - small).max(0.0),
+        latency,
         request,
-        rate,
+        rate: (slope > 0.0).then(|| 1.0 / slope),
+        overlap,
     }
 }
 
@@ -178,6 +199,12 @@ fn file(name: &str, path: &Path, size: u64, figures: Figures) -> String {
     let rate = figures.rate.map_or_else(String::new, |rate| {
         format!(", rate = \"{:.3} MB/s\"", rate / 1e6)
     });
+    // The controller does one request after the other; the link passes the bytes of one while the controller has the next.
+    let (of_controller, of_link) = if figures.overlap {
+        ("", &*rate)
+    } else {
+        (&*rate, "")
+    };
     let from = words::quoted(&path.display().to_string()).replace(['"', '\\'], "'");
     let capacity = (size / 4096 * 4096).max(1 << 20);
     format!(
@@ -196,8 +223,8 @@ stands_for = "fitted to {from}"
 level = 0
 chunk = "1m"
 members = "1 x {name}-medium"
-controller = {{ request_ms = {:.6}{rate}, source = "fitted: fslab device bench" }}
-link = {{ latency_ms = {:.6}, source = "fitted: fslab device bench" }}
+controller = {{ request_ms = {:.6}{of_controller}, source = "fitted: fslab device bench" }}
+link = {{ latency_ms = {:.6}{of_link}, source = "fitted: fslab device bench" }}
 source = {{ chunk = "fitted", members = "fitted" }}
 "#,
         figures.request * 1e3,
@@ -263,45 +290,46 @@ impl Fit {
 mod tests {
     use super::*;
 
-    fn fit_of(latency: f64, request: f64, rate: f64) -> (Figures, Vec<f64>) {
+    fn fit_of(figures: Figures) -> Figures {
         // A device that is just such a model, at all loads.
-        let text = file(
-            "it",
-            Path::new("/dev/\"it"),
-            1 << 34,
-            Figures {
-                latency,
-                request,
-                rate: Some(rate),
-            },
-        );
+        let text = file("it", Path::new("/dev/\"it"), 1 << 34, figures);
         let mut catalogue = Catalogue::shipped().unwrap();
         catalogue.add("it.toml", &text).unwrap();
-        let seconds = LOADS.map(|load| {
+        let loads = loads(LARGEST);
+        let seconds = loads.map(|load| {
             let mut model = catalogue.model("it", Variation::Nominal).unwrap();
             modelled(&mut *model, load)
         });
-        (fitted(&seconds), seconds.into())
+        fitted(&loads, &seconds)
     }
 
     #[test]
     fn figures_come_back_where_the_device_has_them() {
-        // A limit of 200 requests and 100 MB a second; a remote disk; flash.
-        for (latency, request, rate) in
-            [(0.0, 5e-3, 100e6), (5e-3, 2e-4, 400e6), (80e-6, 3e-6, 3e9)]
-        {
-            let (found, _) = fit_of(latency, request, rate);
+        // A controller that is slow; a remote disk; flash; a limit of 200 requests and 100 MB a second.
+        for (latency, request, rate, overlap) in [
+            (0.0, 5e-3, 100e6, false),
+            (5e-3, 2e-4, 400e6, false),
+            (80e-6, 3e-6, 3e9, false),
+            (0.0, 5e-3, 100e6, true),
+        ] {
+            let found = fit_of(Figures {
+                latency,
+                request,
+                rate: Some(rate),
+                overlap,
+            });
             let near = |a: f64, b: f64| (a - b).abs() < 0.03 * b + 1e-6;
             assert!(near(found.request, request), "{found:?}");
             assert!(near(found.rate.unwrap(), rate), "{found:?}");
             assert!(near(found.latency, latency), "{found:?} {latency}");
+            assert_eq!(found.overlap, overlap, "{found:?}");
         }
     }
 
     #[test]
     fn a_device_that_moves_bytes_for_nothing_has_no_rate() {
-        let found = fitted(&[1e-3, 1e-4, 1e-4, 3e-4]);
-        assert_eq!(found.rate, None);
+        let found = fitted(&loads(LARGEST), &[1e-3, 1e-4, 1e-4, 1e-4, 3e-4]);
+        assert_eq!((found.rate, found.overlap), (None, false));
         assert!((found.latency - 0.9e-3).abs() < 1e-9);
         let text = file("it", Path::new("x"), 1 << 30, found);
         Catalogue::shipped().unwrap().add("it", &text).unwrap();
@@ -319,7 +347,7 @@ mod tests {
             testkit::skip!("needs direct reads of {}", folder.path().display());
             return;
         };
-        assert_eq!(fit.loads.len(), LOADS.len());
+        assert_eq!(fit.loads.len(), LOADS);
         assert!(
             fit.loads
                 .iter()

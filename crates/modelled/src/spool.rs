@@ -76,7 +76,7 @@ impl Spool {
     }
 }
 
-fn failed(error: std::io::Error) -> Error {
+fn failed(error: &std::io::Error) -> Error {
     Error::Kept(format!("a temporary file of requests: {error}"))
 }
 
@@ -87,7 +87,7 @@ fn place(number: u32) -> u64 {
 impl Keep for Spool {
     fn push(&mut self, kept: Kept) -> Result<(), Error> {
         if self.tail.len() >= self.most {
-            self.spill().map_err(failed)?;
+            self.spill().map_err(|error| failed(&error))?;
         }
         self.tail.push(kept);
         Ok(())
@@ -100,11 +100,11 @@ impl Keep for Spool {
         let file = self.file.as_ref().ok_or(Error::NoSuch(number))?;
         let mut bytes = [0; ENTRY];
         file.read_exact_at(&mut bytes, place(number))
-            .map_err(failed)?;
+            .map_err(|error| failed(&error))?;
         let mut kept = from_bytes(&bytes);
         change(&mut kept);
         file.write_all_at(&to_bytes(&kept), place(number))
-            .map_err(failed)
+            .map_err(|error| failed(&error))
     }
 }
 
@@ -171,7 +171,7 @@ impl Requests for Reader<'_> {
                 let count = BLOCK.min(self.of.base - from) as usize;
                 let mut bytes = vec![0; count * ENTRY];
                 file.read_exact_at(&mut bytes, place(from))
-                    .map_err(failed)?;
+                    .map_err(|error| failed(&error))?;
                 let (entries, _) = bytes.as_chunks::<ENTRY>();
                 &mut slot
                     .insert((block, entries.iter().map(from_bytes).collect()))
@@ -238,12 +238,12 @@ mod tests {
             op: OPS[number as usize % 4],
             offset: number << 12,
             len: number % 7 * 512,
-            fua: number % 3 == 0,
+            fua: number.is_multiple_of(3),
             depth: number as u32 % 5,
-            gap: (number % 2 == 0).then_some(number),
+            gap: number.is_multiple_of(2).then_some(number),
             follows: number > 0,
             next: None,
-            reaction: (number % 11 == 0).then_some(number as u32 + 3),
+            reaction: number.is_multiple_of(11).then_some(number as u32 + 3),
         }
     }
 

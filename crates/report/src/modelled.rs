@@ -81,7 +81,8 @@ pub(crate) struct Bound {
     /// Least and most of the published numbers.
     pub(crate) published: [f64; 2],
     /// What the device could do.
-    pub(crate) modelled_bound: [f64; 2],
+    #[serde(rename = "modelled_bound")]
+    pub(crate) possible: [f64; 2],
 }
 
 /// What is modelled of the document that a run repeats; none where its disks do not stand for that hardware, or are no models.

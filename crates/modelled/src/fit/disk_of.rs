@@ -1,6 +1,6 @@
 //! The disk that a folder's filesystem is on.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -30,6 +30,31 @@ pub(super) fn folder(path: &Path) -> Result<Option<PathBuf>, Error> {
     }
 }
 
+/// The largest read that the kernel hands to a block device whole: a power of two of at least 64 KiB. None for other files, and where
+/// the kernel does not say. Larger reads are several requests to the device, and each takes a request's time.
+pub(super) fn whole_request(path: &Path) -> Option<u64> {
+    let metadata = std::fs::metadata(path).ok()?;
+    if !metadata.file_type().is_block_device() {
+        return None;
+    }
+    let number = metadata.rdev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let device = format!("/sys/dev/block/{major}:{minor}");
+    // A partition has its disk's queue.
+    let mut queues = ["queue", "../queue"].into_iter();
+    let text = queues.find_map(|queue| {
+        std::fs::read_to_string(format!("{device}/{queue}/max_sectors_kb")).ok()
+    })?;
+    whole_of(&text)
+}
+
+/// The same from the kernel's KiB.
+fn whole_of(text: &str) -> Option<u64> {
+    let bytes = text.trim().parse::<u64>().ok()?.checked_mul(1024)?;
+    let power = bytes.checked_ilog2()?;
+    Some((1 << power).max(64 << 10))
+}
+
 /// The node of a device by its facts in sysfs.
 fn name_of(facts: &str) -> Option<String> {
     let mut names = facts
@@ -52,6 +77,16 @@ mod tests {
         assert_eq!(name_of("DEVNAME=mapper/a\n").as_deref(), Some("mapper/a"));
         assert_eq!(name_of("DEVNAME=../etc/passwd\n"), None);
         assert_eq!(name_of(""), None);
+    }
+
+    #[test]
+    fn requests_are_powers_of_two() {
+        assert_eq!(whole_of("1280\n"), Some(1 << 20));
+        assert_eq!(whole_of("127\n"), Some(64 << 10));
+        assert_eq!(whole_of("4\n"), Some(64 << 10));
+        assert_eq!(whole_of("0\n"), None);
+        assert_eq!(whole_of("many\n"), None);
+        assert_eq!(whole_request(Path::new("/proc/version")), None);
     }
 
     #[test]

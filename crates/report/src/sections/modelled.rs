@@ -80,7 +80,7 @@ fn bound(bound: &Bound) -> Item {
             "published {} {unit}; {} could do {} {unit} by its model",
             span(bound.published),
             bound.device,
-            span(bound.modelled_bound),
+            span(bound.possible),
             unit = bound.unit
         ),
     )
