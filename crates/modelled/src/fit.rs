@@ -1,9 +1,10 @@
 //! A model of a device that is at hand, from what it does: a latency that requests share, a time that they do not, and a rate.
 //!
-//! Four loads are timed by direct reads: 4 KiB at random, one at a time and 32 at once; the largest that the kernel hands over whole, up to
-//! 1 MiB, 32 at once; and half of that, 4 at once. With many in flight a device is busy all the time, so the deep loads give what a
-//! request and a byte take it; what one read alone takes longer is latency. The fourth says whether both add up, as in a controller that does one
-//! request after the other, or pass side by side, as in limits of requests and of bytes a second: then the longer one counts. That describes
+//! Five loads are timed by direct reads: 4 KiB at random, one at a time and 32 at once; the largest that the kernel hands over whole, up to
+//! 1 MiB, and half of that, 32 at once; and 64 KiB, 4 at once. With many in flight a device is busy all the time, so the deep loads give what a
+//! request and a byte take it; what one read alone takes longer is latency. Three forms are tried, and a later one is taken where it is
+//! nearer: both times add up, as in a controller that does one request after the other; they pass side by side, as limits of requests and
+//! of bytes a second do, and the longer one counts; they add up, and something below the device cuts the largest reads in halves. That describes
 //! what has no geometry: flash, remote and emulated disks, limits. A rotating disk needs the
 //! figures of its data sheet: its seeks depend on the distance. How far the model is from the device is said beside it, also for a
 //! load that was not used. Nothing is written, so flushes and write caches are not measured.
@@ -34,10 +35,10 @@ const SMALL: u64 = 4096;
 /// Bytes of the largest read.
 const LARGEST: u64 = 1 << 20;
 /// Loads of a fit.
-const LOADS: usize = 5;
+const LOADS: usize = 6;
 /// Of these, the first ones are what figures are computed from, in the order of [`fitted`]; the others are compared.
-const USED: usize = 4;
-/// How much nearer than the sum the longer of two times must be, as a share of what is measured, to be taken: less is noise.
+const USED: usize = 5;
+/// How much nearer a form must be than a simpler one, as a share of what is measured: less is noise.
 const NEARER: f64 = 0.05;
 
 /// The loads, where `largest` is what the kernel hands over whole.
@@ -47,8 +48,9 @@ fn loads(largest: u64) -> [Load; LOADS] {
         load(SMALL, 1),
         load(SMALL, 32),
         load(largest, 32),
-        load(largest / 2, 4),
+        load(largest / 2, 32),
         load(64 << 10, 4),
+        load(128 << 10, 8),
     ]
 }
 
@@ -165,32 +167,79 @@ fn unreadable(error: blockio::OpenError) -> Error {
     })
 }
 
+impl Figures {
+    /// Both times add up; `slope` is seconds a byte, `small` those of a small read.
+    fn sum(small: f64, slope: f64) -> Figures {
+        let slope = slope.max(0.0);
+        Figures {
+            latency: 0.0,
+            request: (small - SMALL as f64 * slope).max(0.0),
+            rate: (slope > 0.0).then(|| 1.0 / slope),
+            overlap: false,
+        }
+    }
+
+    /// The longer of both counts; without a rate where that is always the request's.
+    fn longer(small: f64, slope: f64) -> Figures {
+        Figures {
+            latency: 0.0,
+            request: small,
+            rate: (slope > 0.0).then(|| 1.0 / slope),
+            overlap: true,
+        }
+    }
+
+    /// Seconds a read where many are in flight.
+    fn busy(&self, len: u64) -> f64 {
+        let bytes = self.rate.map_or(0.0, |rate| len as f64 / rate);
+        if self.overlap {
+            self.request.max(bytes)
+        } else {
+            self.request + bytes
+        }
+    }
+
+    /// The largest error for these loads.
+    fn error(&self, loads: &[Load], measured: &[f64]) -> f64 {
+        let errors = loads.iter().zip(measured);
+        let errors = errors.map(|(load, measured)| (self.busy(load.len) / measured - 1.0).abs());
+        errors.fold(0.0, f64::max)
+    }
+}
+
 /// Figures from seconds a read of each load.
 fn fitted(loads: &[Load; LOADS], measured: &[f64; LOADS]) -> Figures {
-    let [alone, small, large, middle, _] = *measured;
-    let [few, many, half] = [loads[1].len, loads[2].len, loads[3].len].map(|len| len as f64);
-    // All but the first keep the device busy. If both times add up: request + bytes / rate.
-    let slope = ((large - small) / (many - few)).max(0.0);
-    let request = (small - few * slope).max(0.0);
-    let sum = request + half * slope;
-    // If they do not: the longer of both. Where bytes are never what counts, there is no rate.
-    let longer = small.max(half * large / many);
-    let overlap = (sum - middle).abs() - (longer - middle).abs() > NEARER * middle;
-    let latency = (alone - small).max(0.0);
-    if overlap {
-        let rate = (large > small * (1.0 + NEARER)).then(|| many / large);
-        return Figures {
-            latency,
-            request: small,
-            rate,
-            overlap,
-        };
+    let [alone, small, large, half, ..] = *measured;
+    let bytes = |nth: usize| (loads[nth].len - SMALL) as f64;
+    let (between, few) = (3..USED, 4..USED);
+    let sum = Figures::sum(small, (large - small) / bytes(2));
+    let longer = Figures::longer(small, large / loads[2].len as f64);
+    let cut = Figures::sum(small, (half - small) / bytes(3));
+    let of_cut = cut.error(&loads[few.clone()], &measured[few]);
+    let forms = [
+        (
+            sum,
+            sum.error(&loads[between.clone()], &measured[between.clone()]),
+        ),
+        (
+            longer,
+            longer.error(&loads[between.clone()], &measured[between]),
+        ),
+        (cut, of_cut.max((2.0 * half / large - 1.0).abs())),
+    ];
+    let mut best = forms[0];
+    for form in &forms[1..] {
+        if form.1 + NEARER < best.1 {
+            best = *form;
+        }
     }
+    let figures = best.0;
+    // On a link of its own the bytes of a read alone add to it.
+    let bytes = figures.rate.filter(|_| figures.overlap);
+    let bytes = bytes.map_or(0.0, |rate| SMALL as f64 / rate);
     Figures {
-        latency,
-        request,
-        rate: (slope > 0.0).then(|| 1.0 / slope),
-        overlap,
+        latency: (alone - small - bytes).max(0.0),
+        ..figures
     }
 }
 
@@ -327,8 +376,25 @@ mod tests {
     }
 
     #[test]
+    fn reads_that_are_cut_in_halves_are_seen() {
+        // 5 ms a request and 100 MB/s, and at most 512 KiB at once.
+        let loads = loads(LARGEST);
+        let measured = loads.map(|load| {
+            let cut = load.len.div_ceil(512 << 10) as f64;
+            5e-3 * cut + load.len as f64 / 100e6
+        });
+        let found = fitted(&loads, &measured);
+        let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
+        assert!(
+            near(found.request, 5e-3) && near(found.rate.unwrap(), 100e6),
+            "{found:?}"
+        );
+        assert!(!found.overlap);
+    }
+
+    #[test]
     fn a_device_that_moves_bytes_for_nothing_has_no_rate() {
-        let found = fitted(&loads(LARGEST), &[1e-3, 1e-4, 1e-4, 1e-4, 3e-4]);
+        let found = fitted(&loads(LARGEST), &[1e-3, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4]);
         assert_eq!((found.rate, found.overlap), (None, false));
         assert!((found.latency - 0.9e-3).abs() < 1e-9);
         let text = file("it", Path::new("x"), 1 << 30, found);
