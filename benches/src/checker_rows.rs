@@ -12,7 +12,7 @@ use crate::table::{Row, Table};
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// The table of [`faster`] rows for an image of so many files, of which the checker reads these bytes in these requests; `program` is
+/// The table of [`faster`] rows for an image: its number of files, and the bytes and requests that the checker reads of it; `program` is
 /// the reference.
 pub(crate) fn table(files: u64, (bytes, requests): (f64, f64), program: &str) -> Table {
     Table::new(

@@ -41,7 +41,7 @@ impl Default for Spool {
 }
 
 impl Spool {
-    /// Keeps so many requests in memory, at least 2.
+    /// Keeps this number of requests in memory, at least 2.
     pub(crate) fn holding(most: usize) -> Spool {
         Spool {
             file: None,

@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The request of a number, if the record has so many.
+    /// The request of a number; none past the end of the record.
     fn request(&mut self, number: u32) -> Result<Option<Kept>, Error> {
         if number >= self.outline.count {
             return Ok(None);

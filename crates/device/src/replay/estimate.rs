@@ -38,7 +38,7 @@ impl Structural {
         Structural::of_count(sequential, count)
     }
 
-    /// Of so many requests of a count that begin where one of the four before them ended.
+    /// Of the requests of a count, those that begin where one of the four before them ended.
     pub(super) fn of_count(sequential: u64, count: u64) -> Structural {
         if sequential * 10 >= count.saturating_sub(1) * 9 && count > 1 {
             Structural::Sequential

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::model::Nanoseconds;
 
-/// Longest time that is told from longer ones: a day.
+/// Longest time that is counted by itself, and not with all longer ones: a day.
 const LONGEST: u64 = 86_400_000_000_000;
 
 /// Response times in bounded memory: the mean is exact, quantiles are within 0.1 %.

@@ -187,7 +187,7 @@ fn an_external_log_is_read_from_its_device() {
     let made = made("300M", &[]);
     let log = made.image.with_extension("log");
     File::create(&log).unwrap().set_len(64 << 20).unwrap();
-    // mkfs.xfs takes no smaller log, and empties a file that it is told is one ("-l file=1").
+    // mkfs.xfs takes no smaller log, and empties one that is named as a file ("-l file=1").
     let words = format!("logdev={},size=64m", log.display());
     let image = made.image.to_str().unwrap();
     assert!(run("mkfs.xfs", &["-q", "-f", "-l", &words, image]));
