@@ -1,11 +1,11 @@
-//! Several devices as one: RAID levels as Linux md lays them out.
+//! Several devices as one: RAID levels as Linux md lays them out, volumes as LVM does.
 
 mod layout;
 mod parity;
 
 use std::collections::VecDeque;
 
-pub use layout::{Layout, Level, Part};
+pub use layout::{Layout, Level, Part, ends};
 pub use parity::{RowPlan, RowWrite, Strategy};
 
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
@@ -25,12 +25,16 @@ struct Step {
     parents: Vec<u64>,
     pending: u32,
     then: Vec<Part>,
+    /// Whether the writes must be on the medium.
+    fua: bool,
 }
 
 /// A row with writes that have not been sent to the members.
 struct Held {
     write: RowWrite,
     parents: Vec<u64>,
+    /// Whether one of them must be on the medium; then all of the row must, with its parity.
+    fua: bool,
 }
 
 /// An array in simulated time.
@@ -126,7 +130,9 @@ impl Array {
             return;
         }
         step.pending = then.len() as u32;
-        self.send(now.max(completion.at), completion.tag, Op::Write, &then);
+        let fua = step.fua;
+        let begin = now.max(completion.at);
+        self.send(begin, completion.tag, Op::Write, fua, &then);
     }
 
     fn step_done(&mut self, parents: &[u64], at: Nanoseconds) {
@@ -144,14 +150,14 @@ impl Array {
         }
     }
 
-    fn send(&mut self, now: Nanoseconds, step: u64, op: Op, parts: &[Part]) {
+    fn send(&mut self, now: Nanoseconds, step: u64, op: Op, fua: bool, parts: &[Part]) {
         for part in parts {
             let request = Request {
                 tag: step,
                 op,
                 offset: part.address,
                 len: part.len,
-                fua: false,
+                fua,
             };
             self.send_to(now, part.member, request);
         }
@@ -169,6 +175,7 @@ impl Array {
             parents: vec![parent],
             pending: parts.len() as u32,
             then: Vec::new(),
+            fua: request.fua,
         });
         for part in parts {
             let request = Request {
@@ -201,6 +208,7 @@ impl Array {
             match self.held.iter_mut().find(|held| held.write.row == row.row) {
                 Some(held) => {
                     held.write.add(&row);
+                    held.fua |= request.fua;
                     if !held.parents.contains(&parent) {
                         held.parents.push(parent);
                     } else if let Some(parent) = self.parents.get_mut(parent) {
@@ -210,6 +218,7 @@ impl Array {
                 None => self.held.push_back(Held {
                     write: row,
                     parents: vec![parent],
+                    fua: request.fua,
                 }),
             }
         }
@@ -255,9 +264,10 @@ impl Array {
             parents: held.parents,
             pending: first.len() as u32,
             then,
+            fua: held.fua,
         });
         let op = if reads_first { Op::Read } else { Op::Write };
-        self.send(now, step, op, &first);
+        self.send(now, step, op, held.fua && !reads_first, &first);
     }
 }
 

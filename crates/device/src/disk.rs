@@ -243,24 +243,30 @@ impl Disk {
             {
                 return Some(index);
             }
-            let cost = self.positioning(now as f64, head, pending);
-            if best.is_none_or(|best| cost < best.0) {
+            let least = best.map_or(f64::INFINITY, |best| best.0);
+            if let Some(cost) = self.positioning(now as f64, head, pending, least) {
                 best = Some((cost, index));
             }
         }
         best.map(|best| best.1)
     }
 
-    /// Seek and rotation of a request that starts now, ns; 0 for one that needs neither.
-    fn positioning(&self, now: f64, head: f64, pending: &Pending) -> f64 {
+    /// Seek and rotation of a request that starts now, ns; 0 for one that needs neither. None if it is not below `least`: most are
+    /// out of the question by their seek alone.
+    #[inline]
+    fn positioning(&self, now: f64, head: f64, pending: &Pending, least: f64) -> Option<f64> {
         let request = &pending.request;
         if request.op == Op::Discard || self.is_buffered(now, request) {
-            return 0.0;
+            return Some(0.0).filter(|cost| *cost < least);
         }
         let write = request.op == Op::Write;
         let seek = self.parts.seek.time((head - pending.from).abs(), write);
+        if seek >= least {
+            return None;
+        }
         let arrive = now + self.parts.command as f64 + seek;
-        seek + self.parts.geometry.rotation(pending.angle, arrive)
+        let cost = seek + self.parts.geometry.rotation(pending.angle, arrive);
+        Some(cost).filter(|cost| *cost < least)
     }
 
     /// Whether a read needs no positioning: cached writes or the look-ahead have its bytes.

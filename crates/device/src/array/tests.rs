@@ -10,6 +10,7 @@ fn layout(level: Level, members: usize, chunk: u64) -> Layout {
         chunk,
         members,
         member_size: 64 << 20,
+        ends: Vec::new(),
         failed: Vec::new(),
     }
 }
@@ -86,6 +87,52 @@ fn near_copies_are_on_neighbours_also_with_an_odd_number_of_members() {
     assert_eq!(raid10.capacity(), 96 << 20);
     // The nearer head reads, and so a sequential stream stays where it is.
     assert_eq!(raid10.read(0, KIB, &[5000, 10, 0])[0].member, 1);
+}
+
+#[test]
+fn members_follow_each_other_and_a_request_is_split_where_one_ends() {
+    let linear = Layout {
+        level: Level::Linear,
+        members: 3,
+        ends: ends(&[64 * KIB, 32 * KIB, 64 * KIB]),
+        ..layout(Level::Linear, 3, KIB)
+    };
+    assert_eq!(linear.capacity(), 160 * KIB);
+    let part = |member: usize, at: u64, len: u64| Part {
+        member,
+        address: at * KIB,
+        len: len * KIB,
+    };
+    for (from, len, expected) in [
+        (0, 64, vec![part(0, 0, 64)]),
+        (64, 4, vec![part(1, 0, 4)]),
+        (60, 40, vec![part(0, 60, 4), part(1, 0, 32), part(2, 0, 4)]),
+        (159, 1, vec![part(2, 63, 1)]),
+    ] {
+        assert_eq!(linear.read(from * KIB, len * KIB, &[]), expected);
+        assert_eq!(linear.write(from * KIB, len * KIB), expected);
+    }
+}
+
+#[test]
+fn a_volume_costs_nothing_but_the_split() {
+    // The same reads of the second member, and of a disk alone.
+    let disk_size = 300_000_000_000;
+    let mut linear = layout(Level::Linear, 2, KIB);
+    linear.ends = ends(&[disk_size, disk_size]);
+    let mut volume = Array::new(linear, Strategy::LeastReads, vec![disk(0.5), disk(0.2)]);
+    let mut alone = disk(0.2);
+    let (mut now, mut random) = (0, crate::random::Random::new(3));
+    for tag in 0..50 {
+        let offset = random.bits() % (disk_size / 4096) * 4096;
+        let of_volume = Request::read(tag, disk_size + offset, 4096);
+        let done = run_alone(&mut volume, now, of_volume);
+        assert_eq!(
+            done,
+            run_alone(&mut *alone, now, Request::read(tag, offset, 4096))
+        );
+        now = done;
+    }
 }
 
 #[test]

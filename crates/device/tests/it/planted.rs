@@ -233,6 +233,7 @@ fn is_left_symmetric(first: usize) -> bool {
             chunk: 4096,
             members: 4,
             member_size: 1 << 20,
+            ends: Vec::new(),
             failed: Vec::new(),
         };
         let members = (0..4).map(|n| member((n + first) % 4)).collect();

@@ -37,11 +37,14 @@ link = { rate = "1 GB/s" }
 "#;
 
 /// An array over `member`, with what is before it.
-fn array(name: &str, member: &str, level: u32, count: u32, chunk: u32, extras: u8) -> String {
+fn array(name: &str, member: &str, level: &str, count: u32, chunk: u32, extras: u8) -> String {
     let mut text = format!(
-        "[device.{name}]\nkind = \"array\"\nlevel = {level}\nchunk = {chunk}\nmembers = \"{count} x {member}\"\n"
+        "[device.{name}]\nkind = \"array\"\nlevel = \"{level}\"\nmembers = \"{count} x {member}\"\n"
     );
     // Writing to a string cannot fail.
+    if level != "linear" {
+        let _ = writeln!(text, "chunk = {chunk}");
+    }
     if extras & 1 != 0 {
         let _ = writeln!(text, "link = {{ latency_ms = 0.5, rate = \"100 MB/s\" }}");
     }
@@ -56,14 +59,21 @@ fn array(name: &str, member: &str, level: u32, count: u32, chunk: u32, extras: u
             "controller = {{ request_ms = 0.2, rate = \"200 MB/s\", {cache} }}"
         );
     }
-    if extras & 8 != 0 && level != 0 {
+    if extras & 8 != 0 && !matches!(level, "0" | "linear") {
         let _ = writeln!(text, "failed = [1]");
     }
     text
 }
 
-fn level() -> impl Strategy<Value = u32> {
-    prop_oneof![Just(0_u32), Just(1), Just(5), Just(6), Just(10)]
+fn level() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        Just("0"),
+        Just("1"),
+        Just("5"),
+        Just("6"),
+        Just("10"),
+        Just("linear")
+    ]
 }
 
 fn load() -> impl Strategy<Value = Vec<(u8, u64, u64, u64)>> {
