@@ -2,11 +2,14 @@
 
 mod layout;
 mod parity;
+mod rebuild;
 
 use std::collections::VecDeque;
 
 pub use layout::{Layout, Level, Part, ends};
 pub use parity::{RowPlan, RowWrite, Strategy};
+
+use rebuild::Rebuild;
 
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::slab::Slab;
@@ -27,6 +30,8 @@ struct Step {
     then: Vec<Part>,
     /// Whether the writes must be on the medium.
     fua: bool,
+    /// Whether it is a window of a rebuild.
+    rebuilds: bool,
 }
 
 /// A row with writes that have not been sent to the members.
@@ -49,6 +54,7 @@ pub struct Array {
     parents: Slab<Parent>,
     steps: Slab<Step>,
     held: VecDeque<Held>,
+    rebuild: Option<Rebuild>,
     /// Time of the last write that is held.
     plugged: Nanoseconds,
     done: Vec<Completion>,
@@ -67,16 +73,29 @@ impl Array {
             parents: Slab::default(),
             steps: Slab::default(),
             held: VecDeque::new(),
+            rebuild: None,
             plugged: 0,
             done: Vec::new(),
             buffer: Vec::new(),
         }
     }
 
+    /// The same with its failed members replaced and rebuilt at this rate, bytes of each a second.
+    #[must_use]
+    pub fn with_rebuild(mut self, rate: f64) -> Array {
+        let can = !self.layout.failed.is_empty();
+        self.rebuild = can.then(|| Rebuild::new(rate));
+        self
+    }
+
     fn run(&mut self, now: Nanoseconds) {
         while let Some(at) = self.next_internal().filter(|at| *at <= now) {
             if !self.held.is_empty() && self.plugged <= at {
                 self.unplug(at.max(self.plugged));
+                continue;
+            }
+            if self.rebuild_at() <= at {
+                self.rebuild(at);
                 continue;
             }
             for member in 0..self.members.len() {
@@ -94,7 +113,29 @@ impl Array {
         } else {
             self.plugged
         };
-        Some(members.min(held)).filter(|at| *at < Nanoseconds::MAX)
+        let next = members.min(held).min(self.rebuild_at());
+        Some(next).filter(|at| *at < Nanoseconds::MAX)
+    }
+
+    fn rebuild_at(&self) -> Nanoseconds {
+        let next = self.rebuild.as_ref().and_then(Rebuild::next);
+        next.unwrap_or(Nanoseconds::MAX)
+    }
+
+    /// Begins to rebuild the next window.
+    fn rebuild(&mut self, now: Nanoseconds) {
+        let Some(rebuild) = &mut self.rebuild else {
+            return;
+        };
+        let (reads, writes) = rebuild.begin(now, &self.layout);
+        let step = self.steps.insert(Step {
+            parents: Vec::new(),
+            pending: reads.len() as u32,
+            then: writes,
+            fua: false,
+            rebuilds: true,
+        });
+        self.send(now, step, Op::Read, false, &reads);
     }
 
     /// Takes what a member has done.
@@ -126,6 +167,13 @@ impl Array {
         if then.is_empty() {
             if let Some(step) = self.steps.remove(completion.tag) {
                 self.step_done(&step.parents, completion.at);
+                if step.rebuilds
+                    && let Some(rebuild) = &mut self.rebuild
+                    && rebuild.end(completion.at, &mut self.layout)
+                {
+                    self.rebuild = None;
+                    self.layout.failed.clear();
+                }
             }
             return;
         }
@@ -176,6 +224,7 @@ impl Array {
             pending: parts.len() as u32,
             then: Vec::new(),
             fua: request.fua,
+            rebuilds: false,
         });
         for part in parts {
             let request = Request {
@@ -190,7 +239,9 @@ impl Array {
 
     fn broadcast(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
         let members = 0..self.members.len();
-        let working = members.filter(|member| !self.layout.is_failed(*member));
+        // What replaces a failed member has writes to flush, too.
+        let replaced = self.rebuild.is_some();
+        let working = members.filter(|member| replaced || !self.layout.failed.contains(member));
         let parts: Vec<Part> = working
             .map(|member| Part {
                 member,
@@ -265,6 +316,7 @@ impl Array {
             pending: first.len() as u32,
             then,
             fua: held.fua,
+            rebuilds: false,
         });
         let op = if reads_first { Op::Read } else { Op::Write };
         self.send(now, step, op, held.fua && !reads_first, &first);

@@ -109,6 +109,8 @@ pub struct Layout {
     pub ends: Vec<u64>,
     /// Members that have failed.
     pub failed: Vec<usize>,
+    /// Bytes at the start of these that have been rebuilt.
+    pub rebuilt: u64,
 }
 
 impl Layout {
@@ -127,9 +129,9 @@ impl Layout {
         }
     }
 
-    /// Whether a member has failed.
-    pub fn is_failed(&self, member: usize) -> bool {
-        self.failed.contains(&member)
+    /// Whether what a member has at an address is lost.
+    pub fn is_lost(&self, member: usize, address: u64) -> bool {
+        self.failed.contains(&member) && address >= self.rebuilt
     }
 
     /// The member of the first parity of a row.
@@ -156,6 +158,13 @@ impl Layout {
     fn copies(&self, chunk: u64) -> [(usize, u64); 2] {
         let members = self.members as u64;
         [2 * chunk, 2 * chunk + 1].map(|slot| ((slot % members) as usize, slot / members))
+    }
+
+    /// Where RAID-10 has the other copy of what a member has in a row: (member, row).
+    pub(super) fn other_copy(&self, member: usize, row: u64) -> (usize, u64) {
+        let members = self.members as u64;
+        let slot = (row * members + member as u64) ^ 1;
+        ((slot % members) as usize, slot / members)
     }
 
     /// Splits a range into (chunk number, first byte in the chunk, length).
@@ -185,7 +194,7 @@ impl Layout {
         }
         let nearest = |copies: &mut dyn Iterator<Item = (usize, u64)>| {
             copies
-                .filter(|copy| !self.is_failed(copy.0))
+                .filter(|copy| !self.is_lost(copy.0, copy.1))
                 .min_by_key(|copy| heads.get(copy.0).map_or(u64::MAX, |h| h.abs_diff(copy.1)))
         };
         if self.level == Level::Raid1 {
@@ -209,7 +218,7 @@ impl Layout {
             }
             let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
             let (member, address) = (self.data_member(row, k), row * self.chunk + rest);
-            if self.is_failed(member) {
+            if self.is_lost(member, address) {
                 self.read_instead(&mut parts, member, address, len);
             } else {
                 join(&mut parts, member, address, len);
@@ -220,7 +229,8 @@ impl Layout {
 
     /// Reads what a lost range is computed from: as many other members as there are data chunks.
     fn read_instead(&self, parts: &mut Vec<Part>, lost: usize, address: u64, len: u64) {
-        let others = (0..self.members).filter(|other| *other != lost && !self.is_failed(*other));
+        let others =
+            (0..self.members).filter(|other| *other != lost && !self.is_lost(*other, address));
         for other in others.take(self.data_chunks() as usize) {
             join(parts, other, address, len);
         }
@@ -235,9 +245,9 @@ impl Layout {
             return self.along(offset, len);
         }
         let mut parts = Vec::new();
-        let working = |member: &usize| !self.is_failed(*member);
+        let working = |member: usize, address: u64| !self.is_lost(member, address);
         if self.level == Level::Raid1 {
-            let members = (0..self.members).filter(working);
+            let members = (0..self.members).filter(|member| working(*member, offset));
             parts.extend(members.map(|member| Part {
                 member,
                 address: offset,
@@ -248,16 +258,17 @@ impl Layout {
         for (number, rest, len) in self.chunks(offset, len) {
             if self.level == Level::Raid10 {
                 for (member, row) in self.copies(number) {
-                    if working(&member) {
-                        join(&mut parts, member, row * self.chunk + rest, len);
+                    let address = row * self.chunk + rest;
+                    if working(member, address) {
+                        join(&mut parts, member, address, len);
                     }
                 }
                 continue;
             }
             let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
-            let member = self.data_member(row, k);
-            if working(&member) {
-                join(&mut parts, member, row * self.chunk + rest, len);
+            let (member, address) = (self.data_member(row, k), row * self.chunk + rest);
+            if working(member, address) {
+                join(&mut parts, member, address, len);
             }
         }
         if parts.is_empty() {
@@ -303,7 +314,7 @@ impl Layout {
 
     /// A request without bytes still goes somewhere.
     fn anywhere(&self) -> Part {
-        let working = (0..self.members).find(|member| !self.is_failed(*member));
+        let working = (0..self.members).find(|member| !self.failed.contains(member));
         Part {
             member: working.unwrap_or(0),
             address: 0,
@@ -323,7 +334,7 @@ pub fn ends(sizes: &[u64]) -> Vec<u64> {
 }
 
 /// Adds a range; neighbours on a member become one.
-fn join(parts: &mut Vec<Part>, member: usize, address: u64, len: u64) {
+pub(super) fn join(parts: &mut Vec<Part>, member: usize, address: u64, len: u64) {
     let last = parts.iter_mut().rev().find(|part| part.member == member);
     match last {
         Some(part) if part.address + part.len == address => part.len += len,

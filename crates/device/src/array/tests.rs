@@ -12,6 +12,7 @@ fn layout(level: Level, members: usize, chunk: u64) -> Layout {
         member_size: 64 << 20,
         ends: Vec::new(),
         failed: Vec::new(),
+        rebuilt: 0,
     }
 }
 

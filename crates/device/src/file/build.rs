@@ -151,8 +151,13 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
                 Vec::new()
             },
             failed: parts.failed.clone(),
+            rebuilt: 0,
         };
-        array::Array::new(layout, parts.strategy, members)
+        let array = array::Array::new(layout, parts.strategy, members);
+        match parts.rebuild {
+            Some(rate) => array.with_rebuild(rate),
+            None => array,
+        }
     }
 }
 

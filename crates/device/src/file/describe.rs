@@ -148,6 +148,7 @@ fn of_array(array: &Array) -> Rows {
     if !array.failed.is_empty() {
         rows.push(("failed", words::list(&array.failed)));
     }
+    rows.extend(array.rebuild.map(|of_each| ("rebuild", rate(of_each))));
     rows
 }
 

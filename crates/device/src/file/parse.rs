@@ -58,6 +58,7 @@ struct Table {
     members: Option<String>,
     #[serde(default)]
     failed: Vec<usize>,
+    rebuild: Option<Rate>,
     #[serde(default)]
     always_reconstruct: bool,
     // All.
@@ -246,14 +247,16 @@ fn refuse_other_kinds(table: &Table) -> Result<(), String> {
     let wrong = keys
         .iter()
         .find(|(_, given, kinds)| *given && !kinds.contains(&table.kind));
-    let array_only = !table.failed.is_empty() || table.always_reconstruct;
+    let array_only =
+        !table.failed.is_empty() || table.rebuild.is_some() || table.always_reconstruct;
     match wrong {
         Some((key, ..)) => Err(format!(
             "`{key}` is not a key of this kind of device; remove it"
         )),
-        None if array_only && table.kind != Array => {
-            Err("`failed` and `always_reconstruct` are keys of arrays; remove them".to_owned())
-        }
+        None if array_only && table.kind != Array => Err(
+            "`failed`, `rebuild` and `always_reconstruct` are keys of arrays; remove them"
+                .to_owned(),
+        ),
         None => Ok(()),
     }
 }
@@ -500,6 +503,9 @@ fn array(table: &Table) -> Result<Array, String> {
                 .to_owned(),
         );
     }
+    if table.rebuild.is_some() && failed.is_empty() {
+        return Err("`rebuild` needs `failed`: the members that are rebuilt".to_owned());
+    }
     if table.capacity.is_some() {
         return Err("`capacity` of an array follows from its members; remove it".to_owned());
     }
@@ -508,6 +514,7 @@ fn array(table: &Table) -> Result<Array, String> {
         chunk: count("chunk", chunk, 512, 1 << 30)?,
         members,
         failed,
+        rebuild: table.rebuild.map(|rate| rate.0),
         strategy: if table.always_reconstruct {
             Strategy::Reconstruct
         } else {

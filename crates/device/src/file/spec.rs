@@ -45,6 +45,7 @@ impl Device {
                     name: member.name.clone(),
                 }],
                 failed: Vec::new(),
+                rebuild: None,
                 strategy: Strategy::LeastReads,
             }),
             controller: None,
@@ -220,6 +221,8 @@ pub struct Array {
     pub members: Vec<Members>,
     /// Failed members, by number from 0.
     pub failed: Vec<usize>,
+    /// Rate at which these are rebuilt, bytes of each a second; `None`: they are not replaced.
+    pub rebuild: Option<f64>,
     /// How parity is brought up to date.
     pub strategy: Strategy,
 }

@@ -324,6 +324,7 @@ fn arrays_of_the_kernel_lie_where_models_say_needs_root_needs_uml() {
             member_size: 8 << 20,
             ends: Vec::new(),
             failed: Vec::new(),
+            rebuilt: 0,
         };
         let chunks = match level {
             Level::Raid10 => ROWS * DISKS as u64 / 2,
@@ -398,6 +399,7 @@ fn volumes_of_lvm_lie_where_models_say_needs_root_needs_uml() {
             member_size: 1 << 20,
             ends: ends(&sizes),
             failed: Vec::new(),
+            rebuilt: 0,
         };
         assert_eq!(layout.capacity(), bytes);
         // The first rows of each disk are compared, of all that were written.
