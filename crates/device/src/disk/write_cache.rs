@@ -83,10 +83,12 @@ impl WriteCache {
     }
 
     /// Whether one extent has all of these bytes.
+    #[inline]
     pub(crate) fn holds(&self, offset: u64, len: u64) -> bool {
-        if self.by_offset.is_empty() {
-            return false;
-        }
+        !self.by_offset.is_empty() && self.has(offset, len)
+    }
+
+    fn has(&self, offset: u64, len: u64) -> bool {
         let Some((&from, first)) = self.by_offset.range(..=offset).next_back() else {
             return false;
         };

@@ -144,6 +144,44 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    /// Where there are no caches and no parity, members move the bytes of the requests, and of writes as many copies as there are.
+    #[test]
+    fn bytes_are_conserved(
+        leaf in prop_oneof![Just("plain"), Just("ssd")],
+        levels in prop::array::uniform2(prop_oneof![Just("0"), Just("1"), Just("10"), Just("linear")]),
+        counts in (2_u32..5, 2_u32..5), load in load(),
+    ) {
+        let text = [
+            LEAVES.to_owned(),
+            array("inner", leaf, levels[0], counts.0, 65_536, 0),
+            array("outer", "inner", levels[1], counts.1, 65_536, 0),
+        ];
+        let mut catalogue = Catalogue::default();
+        catalogue.add("tree.toml", &text.concat()).unwrap();
+        let mut model = catalogue.model("outer", Variation::Nominal).unwrap();
+        let copies = |level: &str, count: u32| match level {
+            "1" => u64::from(count),
+            "10" => 2,
+            _ => 1,
+        };
+        let copies = copies(levels[0], counts.0) * copies(levels[1], counts.1);
+        let (mut now, mut expected) = (0, 0);
+        for (tag, (kind, place, len, _)) in load.iter().enumerate() {
+            let len = len * 1024;
+            let offset = (place * 977 * 4096) % (model.capacity() - len);
+            let read = Request::read(tag as u64, offset, len);
+            let op = if *kind < 5 { Op::Read } else { Op::Write };
+            expected += if op == Op::Read { len } else { len * copies };
+            now = device::run_alone(&mut *model, now, Request { op, ..read });
+        }
+        let mut parts = Vec::new();
+        model.usage(&mut parts);
+        prop_assert_eq!(parts.iter().map(|part| part.bytes).sum::<u64>(), expected);
+    }
+}
+
 /// A disk that serves in order and does not read ahead, with slower heads and electronics by factors.
 fn in_order(seek: f64, command_ms: f64) -> String {
     format!(
