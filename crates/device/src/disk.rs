@@ -221,6 +221,10 @@ impl Disk {
             Some(index) if self.parts.flush_is_barrier => index,
             _ => self.queue.len(),
         };
+        if self.queue.len() == 1 {
+            let only = self.queue.get(0).filter(|p| p.kind == Kind::Positioned);
+            return only.map(|_| 0);
+        }
         let (head, window) = (self.head_at(now as f64), self.parts.window);
         let (mut best, mut least) = (None, f64::INFINITY);
         let (mut index, mut candidates) = (0, 0);

@@ -209,6 +209,9 @@ struct Flying {
     kept: Kept,
 }
 
+/// What is held of a request, before it goes out and while it is in flight, besides what the models hold.
+const _: () = assert!(size_of::<Ready>() <= 128 && size_of::<Flying>() <= 128);
+
 /// A replay in progress.
 struct Run<'a> {
     model: &'a mut dyn Model,

@@ -9,6 +9,8 @@ pub(super) struct Fixed {
     service: u64,
     server: Serial,
     done: Timeline<u64>,
+    /// Where requests went.
+    offsets: Vec<u64>,
 }
 
 impl Fixed {
@@ -17,6 +19,7 @@ impl Fixed {
             service,
             server: Serial::default(),
             done: Timeline::default(),
+            offsets: Vec::new(),
         }
     }
 }
@@ -35,6 +38,7 @@ impl Model for Fixed {
         1 << 30
     }
     fn submit(&mut self, now: Nanoseconds, request: Request) {
+        self.offsets.push(request.offset);
         let at = self.server.occupy(now, self.service);
         self.done.push(at, request.tag);
     }
@@ -196,6 +200,39 @@ fn requests_beyond_the_device_are_refused_or_placed() {
     record.swap(0, 2);
     let unordered = replay(&mut Fixed::default(), &record, Options::new(Mode::Open));
     assert!(matches!(unordered, Err(Error::OutOfOrder { index: 1 })));
+}
+
+#[test]
+fn places_are_kept_in_proportion_or_modulo_the_size() {
+    const GIB: u64 = 1 << 30;
+    let placed = |offsets: &[u64], place| {
+        let record: Vec<Recorded> = offsets
+            .iter()
+            .map(|offset| Recorded {
+                offset: *offset,
+                ..recorded(1, 0, 1)
+            })
+            .collect();
+        let mut model = Fixed::default();
+        let options = Options {
+            place,
+            ..Options::new(Mode::Open)
+        };
+        replay(&mut model, &record, options).unwrap();
+        model.offsets
+    };
+    // Of a device of 4 GiB on one of 1 GiB.
+    let large = [0, GIB, 2 * GIB + 20_480, 4 * GIB - 4096];
+    assert_eq!(
+        placed(&large, Place::Scale),
+        [0, GIB / 4, GIB / 2 + 4096, GIB - 4096]
+    );
+    assert_eq!(placed(&large, Place::Wrap), [0, 0, 20_480, GIB - 4096]);
+    // What fits stays, also where all could be spread out.
+    let small = [4096, GIB / 2];
+    for place in [Place::Keep, Place::Scale, Place::Wrap] {
+        assert_eq!(placed(&small, place), small);
+    }
 }
 
 /// Requests as they are computed, whose readings are counted: none is kept here.
