@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::arguments::{Binary, Place};
 use crate::limited::Limited;
+use crate::loop_device::Loop;
 use crate::run::{Stop, cannot_start, output, verdict};
 use crate::table::{Printer, Row, Table};
 use crate::{fio, needs};
@@ -137,7 +138,7 @@ impl Bench {
         let mut disk = Served::start(self, "7k500", None)?;
         let before = disk.counters()?;
         let reads = (READS / self.part).to_string();
-        let mean = read_at_random(&disk.node, &reads)?;
+        let mean = read_at_random(disk.node(), &reads)?;
         let after = disk.counters()?;
         let modelled = after.mean_since(&before);
         let mut table = Table::new(
@@ -151,7 +152,7 @@ impl Bench {
             "<= 3 %, 0.1 ms",
             near(mean, modelled, 0.03) && (mean - modelled).abs() <= 1e-4,
         ));
-        let verified = verified(&disk.node);
+        let verified = verified(disk.node());
         let word = if verified.is_ok() {
             "intact"
         } else {
@@ -176,12 +177,12 @@ impl Bench {
         fs::File::create(&image)?.set_len(4 << 30)?;
         let limited = Limited::attach(&image, 100_000_000, 200)?;
         // The throttle holds requests back before a trace sees them, so the device that is traced is one that reads the limited one.
-        let above = Above::attach(limited.device())?;
-        self.replays("100 MB/s, 200 requests/s", &above.0, &mut table)?;
+        let above = Loop::read_only(limited.device())?;
+        self.replays("100 MB/s, 200 requests/s", above.node(), &mut table)?;
         drop(above);
         drop(limited);
         let delayed = Served::start(self, "delay", Some(DELAY))?;
-        self.replays("5 ms a request", &delayed.node, &mut table)?;
+        self.replays("5 ms a request", delayed.node(), &mut table)?;
         Ok(table)
     }
 
@@ -227,24 +228,6 @@ impl Bench {
             ));
         }
         Ok(())
-    }
-}
-
-/// A loop device on another.
-struct Above(String);
-
-impl Above {
-    fn attach(device: &str) -> Result<Above> {
-        let words = ["--read-only", "--direct-io=on", "--find", "--show", device];
-        Ok(Above(output("losetup", &words)?.trim().to_owned()))
-    }
-}
-
-impl Drop for Above {
-    fn drop(&mut self) {
-        if let Err(error) = output("losetup", &["--detach", &self.0]) {
-            eprintln!("{error}");
-        }
     }
 }
 
@@ -338,7 +321,8 @@ impl Counters {
 struct Served {
     child: Child,
     folder: PathBuf,
-    node: String,
+    /// None until the server is there.
+    device: Option<Loop>,
 }
 
 impl Served {
@@ -366,16 +350,19 @@ impl Served {
         let mut served = Served {
             child: child.map_err(|error| cannot_start(&bench.fslab, error))?,
             folder,
-            node: String::new(),
+            device: None,
         };
         served.say("")?;
         let path = served.folder.join("disk").display().to_string();
-        let node = output("losetup", &["--find", "--show", "--direct-io=on", &path])?;
-        node.trim().clone_into(&mut served.node);
+        served.device = Some(Loop::attach(&path)?);
         // What the way to the server takes by itself is taken off.
-        let way = read_at_random(&served.node, "101")?;
+        let way = read_at_random(served.node(), "101")?;
         served.say(&format!("begin {:.0}", way * 1e9))?;
         Ok(served)
+    }
+
+    fn node(&self) -> &str {
+        self.device.as_ref().map_or("", Loop::node)
     }
 
     /// A line to the server, a line from it.
@@ -400,11 +387,8 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        if !self.node.is_empty()
-            && let Err(error) = output("losetup", &["--detach", &self.node])
-        {
-            eprintln!("{error}");
-        }
+        // The server ends when its file is in use no more.
+        drop(self.device.take());
         drop(self.child.stdin.take());
         if let Err(error) = self.child.wait() {
             eprintln!("{}: {error}", Path::new(&self.folder).display());

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::fs::OFlags;
 
+use crate::loop_device::Loop;
 use crate::run::output;
 
 /// A file of written (not merely reserved) blocks, attached as a loop device with direct I/O.
@@ -17,8 +18,9 @@ use crate::run::output;
 /// the host's allocation. mkfs neither discards it (which would punch holes into it) nor leaves
 /// initialisation to a kernel thread that would run into the measurement.
 pub struct Image {
+    /// Before the folder, so that it is detached first.
+    device: Loop,
     folder: tempfile::TempDir,
-    device: String,
 }
 
 impl Image {
@@ -34,17 +36,13 @@ impl Image {
                 parent.display()
             )
         })?;
-        let path = path.display().to_string();
-        let device = output("losetup", &["--direct-io=on", "--find", "--show", &path])?;
-        Ok(Image {
-            folder,
-            device: device.trim().to_owned(),
-        })
+        let device = Loop::attach(&path.display().to_string())?;
+        Ok(Image { device, folder })
     }
 
     /// The loop device.
     pub fn device(&self) -> &str {
-        &self.device
+        self.device.node()
     }
 
     /// Makes a filesystem (`ext4` or `xfs`) and mounts it.
@@ -54,7 +52,7 @@ impl Image {
 
     /// The same, with further options for its mkfs.
     pub fn fresh_with(&self, filesystem: &str, options: &[&str]) -> Result<Mounted> {
-        let device = self.device.as_str();
+        let device = self.device();
         self.wait_until_free()?;
         let (program, mut words) = match filesystem {
             "ext4" => (
@@ -93,11 +91,11 @@ impl Image {
             let exclusive = OpenOptions::new()
                 .read(true)
                 .custom_flags(OFlags::EXCL.bits() as i32)
-                .open(&self.device);
+                .open(self.device());
             match exclusive {
                 Ok(_) => return Ok(()),
                 Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(PATIENCE / 600),
-                Err(error) => bail!("{} stays busy after umount: {error}", self.device),
+                Err(error) => bail!("{} stays busy after umount: {error}", self.device()),
             }
         }
     }
@@ -105,14 +103,6 @@ impl Image {
 
 /// How long another namespace may hold on to an unmounted filesystem.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        if let Err(error) = output("losetup", &["--detach", &self.device]) {
-            eprintln!("{error}");
-        }
-    }
-}
 
 fn write_through(path: &Path, bytes: u64) -> Result<()> {
     let mut file: File = OpenOptions::new().write(true).create_new(true).open(path)?;

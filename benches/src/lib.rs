@@ -35,6 +35,7 @@ pub mod image;
 mod latency_cost;
 mod layout_vs_filefrag;
 pub mod limited;
+mod loop_device;
 pub mod memory;
 mod mix_vs_fio;
 pub mod needs;

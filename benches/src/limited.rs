@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fs::{major, minor};
 
+use crate::loop_device::Loop;
 use crate::needs::Missing;
-use crate::run::output;
 
 /// An image attached as a loop device, with a limit on reads.
 #[derive(Debug)]
 pub struct Limited {
-    device: String,
+    device: Loop,
     number: String,
     files: Vec<PathBuf>,
 }
@@ -29,13 +29,8 @@ impl Limited {
     /// No loop device, or no control group that can limit.
     pub fn attach(image: &Path, bytes: u64, requests: u64) -> Result<Limited> {
         let group = group()?;
-        let path = image.display().to_string();
-        let device = output(
-            "losetup",
-            &["--read-only", "--direct-io=on", "--find", "--show", &path],
-        )?;
-        let device = device.trim().to_owned();
-        let id = fs::metadata(&device)?.rdev();
+        let device = Loop::read_only(&image.display().to_string())?;
+        let id = fs::metadata(device.node())?.rdev();
         let number = format!("{}:{}", major(id), minor(id));
         let mut limited = Limited {
             device,
@@ -64,7 +59,7 @@ impl Limited {
 
     /// The device.
     pub fn device(&self) -> &str {
-        &self.device
+        self.device.node()
     }
 }
 
@@ -74,9 +69,6 @@ impl Drop for Limited {
             if let Err(error) = fs::write(file, format!("{} 0", self.number)) {
                 eprintln!("{}: {error}", file.display());
             }
-        }
-        if let Err(error) = output("losetup", &["--detach", &self.device]) {
-            eprintln!("{error}");
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::loop_device::Loop;
 use crate::needs::Missing;
 use crate::run::output;
 
@@ -22,7 +23,7 @@ pub struct Sparse {
     /// `None` once it is to be kept.
     folder: Option<tempfile::TempDir>,
     point: PathBuf,
-    device: Option<String>,
+    device: Option<Loop>,
     mounted: bool,
 }
 
@@ -56,13 +57,13 @@ impl Sparse {
         };
         File::create_new(&image)?.set_len(bytes)?;
         let image = image.display().to_string();
-        let words = ["--direct-io=on", "--find", "--show", &image];
-        let device = output("losetup", &words)?.trim().to_owned();
-        this.device = Some(device.clone());
-        output("mkfs.xfs", &["-q", "-K", &device])?;
+        let device = Loop::attach(&image)?;
+        let node = device.node().to_owned();
+        this.device = Some(device);
+        output("mkfs.xfs", &["-q", "-K", &node])?;
         std::fs::create_dir(this.path())?;
         let point = this.path().display().to_string();
-        output("mount", &["-t", "xfs", &device, &point])?;
+        output("mount", &["-t", "xfs", &node, &point])?;
         this.mounted = true;
         Ok(this)
     }
@@ -93,15 +94,14 @@ impl Drop for Sparse {
             eprintln!(
                 "{error}; {} and {} are left: unmount, detach and remove them",
                 folder.unwrap_or_default().display(),
-                self.device.as_deref().unwrap_or_default()
+                self.device.as_ref().map_or("", Loop::node)
             );
+            if let Some(device) = self.device.take() {
+                device.leave();
+            }
             return;
         }
-        if let Some(device) = &self.device
-            && let Err(error) = output("losetup", &["--detach", device])
-        {
-            eprintln!("{error}");
-        }
+        drop(self.device.take());
     }
 }
 

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! [`Log`] reads the entries' heads once (a log is read from its start: nothing in it says where the n-th
-//! entry is), [`Replay`] is a source: a base and, above it, the log up to an entry. It copies nothing,
+//! entry is), [`Entries`] passes them one by one, [`Replay`] is a source: a base and, above it, the log up to an entry. It copies nothing,
 //! so a checker that reads through this crate can check any moment directly. Rejected: a memory of whole
 //! images, and reading the log backwards for each block, which is quadratic over many moments.
 //!
@@ -25,5 +25,5 @@ mod format;
 mod replay;
 
 pub use boundary::{Boundary, spread};
-pub use format::{Ending, Entry, Flags, Log, LogError, MAGIC, VERSION};
+pub use format::{Ending, Entries, Entry, Flags, Log, LogError, MAGIC, VERSION};
 pub use replay::Replay;

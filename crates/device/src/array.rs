@@ -1,12 +1,15 @@
-//! Several devices as one: RAID levels as Linux md lays them out.
+//! Several devices as one: RAID levels as Linux md lays them out, volumes as LVM does.
 
 mod layout;
 mod parity;
+mod rebuild;
 
 use std::collections::VecDeque;
 
-pub use layout::{Layout, Level, Part};
+pub use layout::{Layout, Level, Part, ends};
 pub use parity::{RowPlan, RowWrite, Strategy};
+
+use rebuild::Rebuild;
 
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::slab::Slab;
@@ -25,12 +28,18 @@ struct Step {
     parents: Vec<u64>,
     pending: u32,
     then: Vec<Part>,
+    /// Whether the writes must be on the medium.
+    fua: bool,
+    /// Whether it is a window of a rebuild.
+    rebuilds: bool,
 }
 
 /// A row with writes that have not been sent to the members.
 struct Held {
     write: RowWrite,
     parents: Vec<u64>,
+    /// Whether one of them must be on the medium; then all of the row must, with its parity.
+    fua: bool,
 }
 
 /// An array in simulated time.
@@ -45,6 +54,7 @@ pub struct Array {
     parents: Slab<Parent>,
     steps: Slab<Step>,
     held: VecDeque<Held>,
+    rebuild: Option<Rebuild>,
     /// Time of the last write that is held.
     plugged: Nanoseconds,
     done: Vec<Completion>,
@@ -63,16 +73,29 @@ impl Array {
             parents: Slab::default(),
             steps: Slab::default(),
             held: VecDeque::new(),
+            rebuild: None,
             plugged: 0,
             done: Vec::new(),
             buffer: Vec::new(),
         }
     }
 
+    /// The same with its failed members replaced and rebuilt at this rate, bytes of each a second.
+    #[must_use]
+    pub fn with_rebuild(mut self, rate: f64) -> Array {
+        let can = !self.layout.failed.is_empty();
+        self.rebuild = can.then(|| Rebuild::new(rate));
+        self
+    }
+
     fn run(&mut self, now: Nanoseconds) {
         while let Some(at) = self.next_internal().filter(|at| *at <= now) {
             if !self.held.is_empty() && self.plugged <= at {
                 self.unplug(at.max(self.plugged));
+                continue;
+            }
+            if self.rebuild_at() <= at {
+                self.rebuild(at);
                 continue;
             }
             for member in 0..self.members.len() {
@@ -90,7 +113,29 @@ impl Array {
         } else {
             self.plugged
         };
-        Some(members.min(held)).filter(|at| *at < Nanoseconds::MAX)
+        let next = members.min(held).min(self.rebuild_at());
+        Some(next).filter(|at| *at < Nanoseconds::MAX)
+    }
+
+    fn rebuild_at(&self) -> Nanoseconds {
+        let next = self.rebuild.as_ref().and_then(Rebuild::next);
+        next.unwrap_or(Nanoseconds::MAX)
+    }
+
+    /// Begins to rebuild the next window.
+    fn rebuild(&mut self, now: Nanoseconds) {
+        let Some(rebuild) = &mut self.rebuild else {
+            return;
+        };
+        let (reads, writes) = rebuild.begin(now, &self.layout);
+        let step = self.steps.insert(Step {
+            parents: Vec::new(),
+            pending: reads.len() as u32,
+            then: writes,
+            fua: false,
+            rebuilds: true,
+        });
+        self.send(now, step, Op::Read, false, &reads);
     }
 
     /// Takes what a member has done.
@@ -122,11 +167,20 @@ impl Array {
         if then.is_empty() {
             if let Some(step) = self.steps.remove(completion.tag) {
                 self.step_done(&step.parents, completion.at);
+                if step.rebuilds
+                    && let Some(rebuild) = &mut self.rebuild
+                    && rebuild.end(completion.at, &mut self.layout)
+                {
+                    self.rebuild = None;
+                    self.layout.failed.clear();
+                }
             }
             return;
         }
         step.pending = then.len() as u32;
-        self.send(now.max(completion.at), completion.tag, Op::Write, &then);
+        let fua = step.fua;
+        let begin = now.max(completion.at);
+        self.send(begin, completion.tag, Op::Write, fua, &then);
     }
 
     fn step_done(&mut self, parents: &[u64], at: Nanoseconds) {
@@ -144,14 +198,14 @@ impl Array {
         }
     }
 
-    fn send(&mut self, now: Nanoseconds, step: u64, op: Op, parts: &[Part]) {
+    fn send(&mut self, now: Nanoseconds, step: u64, op: Op, fua: bool, parts: &[Part]) {
         for part in parts {
             let request = Request {
                 tag: step,
                 op,
                 offset: part.address,
                 len: part.len,
-                fua: false,
+                fua,
             };
             self.send_to(now, part.member, request);
         }
@@ -169,6 +223,8 @@ impl Array {
             parents: vec![parent],
             pending: parts.len() as u32,
             then: Vec::new(),
+            fua: request.fua,
+            rebuilds: false,
         });
         for part in parts {
             let request = Request {
@@ -183,7 +239,9 @@ impl Array {
 
     fn broadcast(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
         let members = 0..self.members.len();
-        let working = members.filter(|member| !self.layout.is_failed(*member));
+        // What replaces a failed member has writes to flush, too.
+        let replaced = self.rebuild.is_some();
+        let working = members.filter(|member| replaced || !self.layout.failed.contains(member));
         let parts: Vec<Part> = working
             .map(|member| Part {
                 member,
@@ -201,6 +259,7 @@ impl Array {
             match self.held.iter_mut().find(|held| held.write.row == row.row) {
                 Some(held) => {
                     held.write.add(&row);
+                    held.fua |= request.fua;
                     if !held.parents.contains(&parent) {
                         held.parents.push(parent);
                     } else if let Some(parent) = self.parents.get_mut(parent) {
@@ -210,6 +269,7 @@ impl Array {
                 None => self.held.push_back(Held {
                     write: row,
                     parents: vec![parent],
+                    fua: request.fua,
                 }),
             }
         }
@@ -255,9 +315,11 @@ impl Array {
             parents: held.parents,
             pending: first.len() as u32,
             then,
+            fua: held.fua,
+            rebuilds: false,
         });
         let op = if reads_first { Op::Read } else { Op::Write };
-        self.send(now, step, op, &first);
+        self.send(now, step, op, held.fua && !reads_first, &first);
     }
 }
 

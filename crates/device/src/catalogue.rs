@@ -65,23 +65,26 @@ impl Catalogue {
             line: device.line,
             message: format!("device {}: {message}", device.name),
         };
-        let Some(member) = self.devices.get(&array.member) else {
-            let hint = words::suggest(&array.member, self.devices.keys().map(String::as_str));
-            let name = words::quoted(&array.member);
-            return Err(wrong(format!(
-                "`members`: no device is named {name}; {hint}"
-            )));
-        };
         if depth == 0 {
             return Err(wrong(format!(
                 "`members`: arrays contain each other, or more than {DEEPEST} levels deep"
             )));
         }
-        let leaves = array.count * self.leaves(member, depth - 1)?;
-        if leaves > MOST_LEAVES {
-            return Err(wrong(format!(
-                "`members`: {leaves} disks are more than {MOST_LEAVES}"
-            )));
+        let mut leaves = 0;
+        for of in &array.members {
+            let Some(member) = self.devices.get(&of.name) else {
+                let hint = words::suggest(&of.name, self.devices.keys().map(String::as_str));
+                let name = words::quoted(&of.name);
+                return Err(wrong(format!(
+                    "`members`: no device is named {name}; {hint}"
+                )));
+            };
+            leaves += of.count * self.leaves(member, depth - 1)?;
+            if leaves > MOST_LEAVES {
+                return Err(wrong(format!(
+                    "`members`: {leaves} disks are more than {MOST_LEAVES}"
+                )));
+            }
         }
         Ok(leaves)
     }

@@ -8,7 +8,7 @@ use crate::timeline::{Serial, Timeline, earlier, moving};
 
 /// Sequential streams that read-ahead follows.
 const STREAMS: usize = 8;
-/// Rows that are destaged at a time.
+/// Requests that are destaged at a time when writes wait.
 const DESTAGING: usize = 16;
 
 /// What a controller is made of.
@@ -26,8 +26,10 @@ pub struct Parameters {
     pub read_ahead: u64,
     /// Write cache with a battery, bytes; 0 for none.
     pub write_cache: u64,
-    /// Destaging begins at this share of the write cache.
+    /// Writes are done at once up to this share of the write cache, and wait beyond it.
     pub high_water: f64,
+    /// Bytes of a row of the disks below, by which cached writes are destaged; 0: as far as they follow each other.
+    pub row: u64,
 }
 
 /// A request of the host.
@@ -284,7 +286,7 @@ impl Controller {
             request,
             missing: 0,
         });
-        if request.len > self.parts.write_cache {
+        if request.len > self.room() {
             let at = self.process(now, request.len);
             self.receiving.push(at, key);
             return;
@@ -301,7 +303,7 @@ impl Controller {
                 .waiting
                 .get_mut(key)
                 .map_or(0, |waiting| waiting.request.len);
-            if self.used + len > self.parts.write_cache {
+            if self.used + len > self.room() {
                 return;
             }
             self.blocked.pop_front();
@@ -317,45 +319,64 @@ impl Controller {
             return;
         };
         let request = waiting.request;
-        if request.len > self.parts.write_cache {
+        if request.len > self.room() {
             self.forward(at, Purpose::Pass(key), request);
             return;
         }
         self.waiting.remove(key);
         self.done.push(at, request.tag);
-        let replaced = self.dirty.insert(request.offset, request.len);
-        if let Some(old) = replaced {
-            let shorter = old.min(request.len);
-            self.used -= shorter;
-            self.dirty.insert(request.offset, old.max(request.len));
-        }
+        self.hold(request.offset, request.len);
         self.destage(at);
     }
 
-    /// Sends cached writes to the child in ascending order, neighbours together.
+    /// Bytes of the write cache that writes may fill.
+    fn room(&self) -> u64 {
+        (self.parts.high_water * self.parts.write_cache as f64) as u64
+    }
+
+    /// Adds a cached write, of which the room is taken; a rewrite gives that of the shorter one back.
+    fn hold(&mut self, offset: u64, len: u64) {
+        if let Some(old) = self.dirty.insert(offset, len) {
+            self.used -= old.min(len);
+            self.dirty.insert(offset, old.max(len));
+        }
+    }
+
+    /// Sends cached writes to the child in ascending order, all of a row together: so it is written without reads if it is complete.
     fn destage(&mut self, now: Nanoseconds) {
-        let pressed = self.used as f64 >= self.parts.high_water * self.parts.write_cache as f64;
-        let most = if pressed || !self.blocked.is_empty() {
-            DESTAGING
-        } else {
-            1
-        };
+        let pressed = !self.blocked.is_empty() || self.used > self.room() / 2;
+        let most = if pressed { DESTAGING } else { 1 };
         while self.destaging < most {
-            let Some((offset, first)) = self.dirty.pop_first() else {
+            let Some((first, _)) = self.dirty.first_key_value() else {
                 return;
             };
-            let mut bytes = first;
-            let mut end = offset + first;
-            while let Some(len) = self.dirty.remove(&end) {
-                (bytes, end) = (bytes + len, end + len);
+            let row = first.checked_div(self.parts.row);
+            let until = row.map_or(u64::MAX, |row| (row + 1).saturating_mul(self.parts.row));
+            while let Some((offset, len)) = self.take(until) {
+                self.destaging += 1;
+                let write = Request::write(0, offset, len);
+                self.forward(now, Purpose::Destage(len), write);
             }
-            self.destaging += 1;
-            self.forward(
-                now,
-                Purpose::Destage(bytes),
-                Request::write(0, offset, end - offset),
-            );
         }
+    }
+
+    /// Takes the first cached writes that follow each other and begin before a byte; what is beyond it stays.
+    fn take(&mut self, until: u64) -> Option<(u64, u64)> {
+        let (&offset, _) = self
+            .dirty
+            .first_key_value()
+            .filter(|(at, _)| **at < until)?;
+        let mut end = offset;
+        while end < until
+            && let Some(len) = self.dirty.remove(&end)
+        {
+            end += len;
+        }
+        if end > until {
+            self.hold(until, end - until);
+            end = until;
+        }
+        Some((offset, end - offset))
     }
 }
 
@@ -405,3 +426,6 @@ impl Model for Controller {
         self.child.usage(parts);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod geometry;
 mod look_ahead;
+mod queue;
 mod seek;
 mod write_cache;
 
@@ -13,6 +14,7 @@ pub use seek::{SeekCurve, share_of_power};
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::timeline::{earlier, moving};
 use look_ahead::Stream;
+use queue::{Kind, Pending, Queue};
 use write_cache::WriteCache;
 
 /// A request that was passed over for this long is next.
@@ -43,19 +45,6 @@ pub struct Parameters {
     pub flush_is_barrier: bool,
 }
 
-/// A request in the queue.
-#[derive(Clone, Debug)]
-struct Pending {
-    request: Request,
-    arrived: Nanoseconds,
-    /// Radius of its first byte.
-    from: f64,
-    /// Angle of its first byte.
-    angle: f64,
-    /// Cached writes accepted before it: what a flush waits for.
-    after: u64,
-}
-
 /// What the head is doing.
 #[derive(Clone, Copy, Debug)]
 struct Working {
@@ -77,7 +66,7 @@ struct Plan {
 /// A disk in simulated time.
 pub struct Disk {
     parts: Parameters,
-    queue: VecDeque<Pending>,
+    queue: Queue,
     working: Option<Working>,
     /// Where the head rests, as a radius; while it reads ahead, the stream knows.
     head: f64,
@@ -98,7 +87,7 @@ impl Disk {
         Disk {
             cache: WriteCache::new(parts.write_cache),
             parts,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             working: None,
             head: 0.0,
             stream: None,
@@ -153,16 +142,16 @@ impl Disk {
 
     /// Moves queued writes that the cache has room for into it, in order.
     fn accept(&mut self, now: Nanoseconds) {
-        if self.parts.write_cache == 0 {
+        if !self.queue.has_cached() {
             return;
         }
         let mut index = 0;
         while let Some(pending) = self.queue.get(index) {
-            let request = pending.request;
-            if request.op == Op::Flush && self.parts.flush_is_barrier {
+            let (request, kind) = (pending.request, pending.kind);
+            if kind == Kind::Flush && self.parts.flush_is_barrier {
                 break;
             }
-            if !self.is_cached(&request) {
+            if kind != Kind::Cached {
                 index += 1;
                 continue;
             }
@@ -196,8 +185,8 @@ impl Disk {
         if self.working.is_some() {
             return;
         }
-        let flush = self.queue.iter().position(|p| p.request.op == Op::Flush);
-        let waiting = flush.map(|index| self.queue[index].after);
+        let flush = self.queue.first_flush();
+        let waiting = flush.and_then(|index| Some(self.queue.get(index)?.after));
         let drain = waiting.is_some_and(|after| self.cache.has_before(after));
         let choice = self.choose(now, flush);
         let pressed = drain || self.cache.is_pressed();
@@ -232,38 +221,50 @@ impl Disk {
             Some(index) if self.parts.flush_is_barrier => index,
             _ => self.queue.len(),
         };
-        let head = self.head_at(now as f64);
-        let mut best: Option<(f64, usize)> = None;
-        let candidates = self.queue.iter().enumerate().take(end);
-        let candidates =
-            candidates.filter(|(_, p)| p.request.op != Op::Flush && !self.is_cached(&p.request));
-        for (nth, (index, pending)) in candidates.take(self.parts.window).enumerate() {
-            if nth == 0
-                && (self.parts.window == 1 || now.saturating_sub(pending.arrived) > PATIENCE)
-            {
-                return Some(index);
-            }
-            let cost = self.positioning(now as f64, head, pending);
-            if best.is_none_or(|best| cost < best.0) {
-                best = Some((cost, index));
+        let (head, window) = (self.head_at(now as f64), self.parts.window);
+        let (mut best, mut least) = (None, f64::INFINITY);
+        let (mut index, mut candidates) = (0, 0);
+        for part in self.queue.slices() {
+            for pending in part.iter().take(end - index) {
+                if pending.kind == Kind::Positioned {
+                    let waited = now.saturating_sub(pending.arrived);
+                    if candidates == 0 && (window == 1 || waited > PATIENCE) {
+                        return Some(index);
+                    }
+                    if candidates == window {
+                        return best;
+                    }
+                    candidates += 1;
+                    if let Some(cost) = self.positioning(now as f64, head, pending, least) {
+                        (best, least) = (Some(index), cost);
+                    }
+                }
+                index += 1;
             }
         }
-        best.map(|best| best.1)
+        best
     }
 
-    /// Seek and rotation of a request that starts now, ns; 0 for one that needs neither.
-    fn positioning(&self, now: f64, head: f64, pending: &Pending) -> f64 {
+    /// Seek and rotation of a request that starts now, ns; 0 for one that needs neither. None if it is not below `least`: most are
+    /// out of the question by their seek alone.
+    #[inline]
+    fn positioning(&self, now: f64, head: f64, pending: &Pending, least: f64) -> Option<f64> {
         let request = &pending.request;
         if request.op == Op::Discard || self.is_buffered(now, request) {
-            return 0.0;
+            return Some(0.0).filter(|cost| *cost < least);
         }
         let write = request.op == Op::Write;
         let seek = self.parts.seek.time((head - pending.from).abs(), write);
+        if seek >= least {
+            return None;
+        }
         let arrive = now + self.parts.command as f64 + seek;
-        seek + self.parts.geometry.rotation(pending.angle, arrive)
+        let cost = seek + self.parts.geometry.rotation(pending.angle, arrive);
+        Some(cost).filter(|cost| *cost < least)
     }
 
     /// Whether a read needs no positioning: cached writes or the look-ahead have its bytes.
+    #[inline]
     fn is_buffered(&self, now: f64, request: &Request) -> bool {
         if request.op != Op::Read {
             return false;
@@ -400,7 +401,13 @@ impl Disk {
 
     fn pending(&self, arrived: Nanoseconds, request: Request) -> Pending {
         let from = self.parts.geometry.radius(request.offset);
+        let kind = match request.op {
+            Op::Flush => Kind::Flush,
+            _ if self.is_cached(&request) => Kind::Cached,
+            _ => Kind::Positioned,
+        };
         Pending {
+            kind,
             angle: self.parts.geometry.angle(from),
             request,
             arrived,
@@ -418,7 +425,7 @@ impl Model for Disk {
     fn submit(&mut self, now: Nanoseconds, request: Request) {
         self.run(now);
         let pending = self.pending(now, request);
-        self.queue.push_back(pending);
+        self.queue.push(pending);
         self.start(now);
     }
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use crate::catalogue::Catalogue;
 use crate::file::Variation;
 use crate::model::{Nanoseconds, Op};
-use crate::replay::{Kept, Mode, Options, Recorded, linked, replay_linked};
+use crate::replay::{Kept, Mode, Options, Recorded, Sender, linked, replay_linked};
 
 const SECTOR: u64 = 512;
 
@@ -193,6 +193,7 @@ fn request(line: &str, now: Nanoseconds) -> Option<(Recorded, Nanoseconds)> {
         offset: u64::from(block) * SECTOR,
         len: u64::from(sectors) * SECTOR,
         fua: false,
+        sender: Sender::Process,
     };
     Some((recorded, gap))
 }

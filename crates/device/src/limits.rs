@@ -112,7 +112,7 @@ fn run(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Catalogue, Variation};
+    use crate::{Catalogue, Kind, Variation};
 
     #[test]
     fn limits_of_a_drive_are_what_its_figures_say() {
@@ -148,7 +148,17 @@ mod tests {
             let ordered = found.ordered_writes / known.ordered_writes.unwrap();
             assert!((ordered - 1.0).abs() < 0.02, "{name}: {found:?} {known:?}");
             let gain = found.random_reads * found.random_read_ms / 1e3;
-            assert!((1.95..2.9).contains(&gain), "{name}: {gain}");
+            let device = catalogue.device(name).unwrap();
+            let Kind::Disk(disk) = &device.kind else {
+                panic!("{name} is a disk");
+            };
+            let gains = match disk.rpm {
+                15_000.0 => 2.3..2.6,
+                10_000.0 => 2.5..2.9,
+                // 2.0 by the specification, and 1.98 of one that has only four surfaces, so that its tracks are many.
+                _ => 1.97..2.5,
+            };
+            assert!(gains.contains(&gain), "{name}: {gain}");
         }
     }
 

@@ -129,3 +129,58 @@ impl Model for Link {
         self.child.usage(parts);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::run_alone;
+    use crate::ssd::{self, Ssd};
+
+    const MS: u64 = 1_000_000;
+
+    /// A link with 1 ms of latency and 4 KiB a millisecond to flash that takes no time.
+    fn link() -> Link {
+        let flash = ssd::Parameters {
+            capacity: 1 << 30,
+            channels: 1,
+            dies: 1,
+            page: 4096,
+            read: 0,
+            read_step: 0,
+            program: 0,
+            channel: f64::INFINITY,
+            link: f64::INFINITY,
+            read_firmware: 0,
+            write_firmware: 0,
+            buffer: 1 << 20,
+            amplification: 1.0,
+            suspend: false,
+            flush: Some(0),
+        };
+        let parts = Parameters {
+            latency: MS,
+            rate: 4096.0 * 1000.0,
+        };
+        Link::new(parts, Box::new(Ssd::new(flash)))
+    }
+
+    #[test]
+    fn requests_share_the_rate_and_not_the_latency() {
+        for write in [false, true] {
+            let mut link = link();
+            for tag in 0..4 {
+                let read = Request::read(tag, tag * 4096, 4096);
+                let op = if write { Op::Write } else { Op::Read };
+                link.submit(0, Request { op, ..read });
+            }
+            let mut done = Vec::new();
+            while let Some(at) = link.next_event() {
+                link.advance(at, &mut done);
+            }
+            let times: Vec<u64> = done.iter().map(|c| c.at / MS).collect();
+            assert_eq!(times, [2, 3, 4, 5], "write: {write}");
+        }
+        // A flush has no bytes.
+        assert_eq!(run_alone(&mut link(), 0, Request::flush(1)), MS);
+    }
+}

@@ -13,7 +13,8 @@
 //!
 //! Dependencies follow hfplayer (Haghdoost et al., On the accuracy and scalability of intensive I/O
 //! workload replay, FAST 2017): a submission depends on the last completion of its process before it,
-//! unless the gap is longer than a think time can be.
+//! unless the gap is longer than a think time can be. Kernel threads ([`Sender`]) submit for others: a process waits for
+//! what they send for it, and they wait for that process.
 //!
 //! A record may be larger than memory. [`Linker`] finds what each request waited for while the events of a record pass, and puts
 //! the requests where its caller keeps them ([`Keep`]); a replay asks for them by number ([`Requests`]) and holds those that wait
@@ -55,6 +56,20 @@ pub struct Recorded {
     pub len: u64,
     /// Whether it had to be on the medium.
     pub fua: bool,
+    /// Who sent it.
+    pub sender: Sender,
+}
+
+/// Who sends a request, as far as it matters for what waits for what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sender {
+    /// A process, which waits for its own requests.
+    #[default]
+    Process,
+    /// A kernel thread, for a process that waits at once: a read, a flush, what must be on the medium, what is synchronous.
+    KernelAwaited,
+    /// A kernel thread, for none that waits: writeback.
+    Kernel,
 }
 
 /// What is kept of the record.

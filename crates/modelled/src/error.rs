@@ -30,6 +30,20 @@ pub enum Error {
     /// A trace that cannot be read.
     #[error(transparent)]
     Trace(#[from] blktrace::Error),
+    /// A log of writes that is none, or cannot be read.
+    #[error(transparent)]
+    Log(#[from] blockio::log_writes::LogError),
+    /// A log of writes that cannot be opened.
+    #[error(transparent)]
+    Open(#[from] blockio::OpenError),
+    /// A log of writes does not have what was asked for.
+    #[error("{path}: {why}")]
+    NotOfLog {
+        /// The log.
+        path: String,
+        /// What it lacks, and what to do.
+        why: &'static str,
+    },
     /// A trace that has no request to replay.
     #[error("{0}")]
     NoRequests(String),
@@ -39,8 +53,8 @@ pub enum Error {
         /// Their numbers.
         devices: String,
     },
-    /// A trace that lost events.
-    #[error("{name}: the trace is not whole: {why}; --incomplete replays it all the same")]
+    /// A trace that lost events, or a log that ends early.
+    #[error("{name}: is not whole: {why}; --incomplete replays it all the same")]
     Incomplete {
         /// The trace.
         name: String,
@@ -67,7 +81,10 @@ impl Error {
             | Error::Replay { .. }
             | Error::NoRequests(_)
             | Error::Measured(_)
+            | Error::Open(_)
+            | Error::NotOfLog { .. }
             | Error::SeveralDevices { .. } => true,
+            Error::Log(error) => !matches!(error, blockio::log_writes::LogError::Read(_)),
             Error::Trace(error) => matches!(
                 error,
                 blktrace::Error::Missing { .. } | blktrace::Error::NoTraces { .. }

@@ -6,7 +6,7 @@ use device::replay::{
 use device::{Catalogue, Model, Nanoseconds, Op, Usage, Variation};
 
 use crate::error::Error;
-use crate::report::{DeviceReport, Facts, Modelled, Row, Spent};
+use crate::report::{DeviceReport, Facts, Modelled, Row, Spent, cannot_tell};
 use crate::spool::Spooled;
 
 /// What is replayed.
@@ -18,6 +18,8 @@ pub enum Job {
         requests: Spooled,
         /// How it is replayed.
         options: Options,
+        /// Whether it has times, without which there is no mode but saturate.
+        has_times: bool,
     },
     /// Threads of a program that recorded itself.
     Program {
@@ -101,6 +103,19 @@ impl Job {
         }
     }
 
+    /// What it cannot tell, in words that follow `This cannot tell`.
+    pub fn cannot_tell(&self) -> &'static str {
+        match self {
+            Job::Record {
+                has_times: false, ..
+            } => {
+                "anything about reads, of which a log of writes has none, or about a host: the log has no times, and this is \
+                 the bound of the device for its writes"
+            }
+            Job::Record { .. } | Job::Program { .. } => cannot_tell(self.mode()),
+        }
+    }
+
     fn structural(&self) -> Structural {
         match self {
             Job::Record { requests, .. } => requests.outline().structural,
@@ -110,7 +125,9 @@ impl Job {
 
     fn run(&self, model: &mut dyn Model) -> Result<Outcome, replay::Error> {
         match self {
-            Job::Record { requests, options } => run_record(requests, *options, model),
+            Job::Record {
+                requests, options, ..
+            } => run_record(requests, *options, model),
             Job::Program {
                 program,
                 phases,
@@ -121,7 +138,10 @@ impl Job {
 
     /// The time that the requests alone take in another mode, s.
     fn elapsed_in(&self, mode: Mode, model: &mut dyn Model) -> Result<Option<f64>, replay::Error> {
-        let Job::Record { requests, options } = self else {
+        let Job::Record {
+            requests, options, ..
+        } = self
+        else {
             return Ok(None);
         };
         let options = Options { mode, ..*options };
@@ -331,7 +351,12 @@ impl Job {
 
     /// The modes that a report shows beside its own.
     fn other_modes(&self) -> Vec<Mode> {
-        let Job::Record { options, .. } = self else {
+        let Job::Record {
+            options,
+            has_times: true,
+            ..
+        } = self
+        else {
             return Vec::new();
         };
         let all = [

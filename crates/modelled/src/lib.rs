@@ -1,7 +1,7 @@
 //! What would this take on that hardware: traces, checks and the published studies on modelled devices.
 //!
-//! `device` has the models and knows no files. This crate brings requests to them: those of a block trace ([`trace`]), those that
-//! a checker recorded of itself ([`checker`]), and those that follow from the program and the format of a published measurement
+//! `device` has the models and knows no files. This crate brings requests to them: those of a block trace ([`trace`]), writes of a log
+//! ([`write_log`]), those that a checker recorded of itself ([`checker`]), and those that follow from the program and the format of a published measurement
 //! ([`studies`]). The result is one value ([`Report`]) that is printed as text or JSON. Every number of it is modelled, is called so, and the
 //! durations have an interval: a number without one would be taken for a measurement.
 //!
@@ -18,8 +18,9 @@ mod report;
 mod spool;
 pub mod studies;
 pub mod trace;
+pub mod write_log;
 
 pub use error::{Error, catalogue, check_file};
 pub use job::{Estimator, Job};
-pub use report::{DeviceReport, Modelled, Report, Row, Spent, cannot_tell};
+pub use report::{DeviceReport, Modelled, Report, Row, Spent};
 pub use spool::{Reader, Spooled};

@@ -256,8 +256,12 @@ fn limit(busiest: Option<&Usage>, busy: f64, idle: f64, mode: &str) -> String {
 /// Assumed and fitted figures of a device and of what it is made of.
 fn sources(catalogue: &Catalogue, device: &Device) -> (Vec<String>, Vec<String>) {
     let (mut assumed, mut fitted) = (Vec::new(), Vec::new());
-    let mut next = Some(device.clone());
-    while let Some(device) = next {
+    let mut seen: Vec<String> = Vec::new();
+    let mut next = std::collections::VecDeque::from([device.clone()]);
+    while let Some(device) = next.pop_front() {
+        if seen.contains(&device.name) {
+            continue;
+        }
         let keys: Vec<&str> = device.assumed().collect();
         // A name with a count is a stripe set that was asked for.
         if !keys.is_empty() && catalogue.devices().any(|known| known.name == device.name) {
@@ -268,13 +272,12 @@ fn sources(catalogue: &Catalogue, device: &Device) -> (Vec<String>, Vec<String>)
                 fitted.push(format!("{}: {} to {}", device.name, figure.key, figure.of));
             }
         }
-        next = match &device.kind {
-            Kind::Array(array) => catalogue
-                .device(&array.member)
-                .ok()
-                .map(std::borrow::Cow::into_owned),
-            Kind::Disk(_) | Kind::Ssd(_) => None,
-        };
+        if let Kind::Array(array) = &device.kind {
+            let members = array.members.iter();
+            let members = members.filter_map(|of| catalogue.device(&of.name).ok());
+            next.extend(members.map(std::borrow::Cow::into_owned));
+        }
+        seen.push(device.name);
     }
     (assumed, fitted)
 }
@@ -295,7 +298,7 @@ impl Report {
 }
 
 /// What a mode cannot tell, for [`Report::cannot_tell`].
-pub fn cannot_tell(mode: &str) -> &'static str {
+pub(crate) fn cannot_tell(mode: &str) -> &'static str {
     match mode {
         "open" => "how long the job takes: each request comes at its recorded time",
         "closed" => "who waited for whom, and think time, which is lost",

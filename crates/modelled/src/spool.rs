@@ -1,7 +1,7 @@
 //! Requests of a record: the last of them in memory, the others in a temporary file.
 //!
 //! A trace may be larger than memory, and an interval takes a dozen replays of it. So a trace is read once, and what a replay needs
-//! of each request (48 bytes) is put into a file without a name. Each replay reads it through a cache of its own, of a few
+//! of each request (52 bytes) is put into a file without a name. Each replay reads it through a cache of its own, of a few
 //! megabytes. Rejected: reading the trace again for each replay. A request's dependencies are known only when its
 //! completion has been read, and the longest think time only at the end.
 
@@ -13,8 +13,8 @@ use device::Op;
 use device::replay::{Error, Keep, Kept, Outline, Recorded, Requests, linked};
 
 /// Bytes of a request in the file.
-const ENTRY: usize = 48;
-/// Requests that are kept in memory at most, of 64 bytes each: 32 MiB.
+const ENTRY: usize = 52;
+/// Requests that are kept in memory at most, of 72 bytes each: 36 MiB.
 const IN_MEMORY: usize = 1 << 19;
 /// Requests that are read together.
 const BLOCK: u32 = 512;
@@ -198,20 +198,22 @@ fn to_bytes(kept: &Kept) -> [u8; ENTRY] {
     let shorts = [
         kept.next.unwrap_or(NONE),
         kept.reaction.unwrap_or(NONE),
+        kept.sibling.unwrap_or(NONE),
         kept.depth,
     ];
-    for (to, short) in bytes[32..44].as_chunks_mut::<4>().0.iter_mut().zip(shorts) {
+    for (to, short) in bytes[32..48].as_chunks_mut::<4>().0.iter_mut().zip(shorts) {
         *to = short.to_le_bytes();
     }
-    bytes[44] = OPS.iter().position(|op| *op == kept.op).unwrap_or(0) as u8;
-    bytes[45] = u8::from(kept.fua);
-    bytes[46] = u8::from(kept.follows);
+    bytes[48] = OPS.iter().position(|op| *op == kept.op).unwrap_or(0) as u8;
+    bytes[49] = u8::from(kept.fua);
+    bytes[50] = u8::from(kept.follows);
+    bytes[51] = u8::from(kept.is_timed);
     bytes
 }
 
 fn from_bytes(bytes: &[u8; ENTRY]) -> Kept {
     let long = |nth: usize| u64::from_le_bytes(bytes[..32].as_chunks::<8>().0[nth]);
-    let short = |nth: usize| u32::from_le_bytes(bytes[32..44].as_chunks::<4>().0[nth]);
+    let short = |nth: usize| u32::from_le_bytes(bytes[32..48].as_chunks::<4>().0[nth]);
     Kept {
         submitted: long(0),
         offset: long(1),
@@ -219,10 +221,12 @@ fn from_bytes(bytes: &[u8; ENTRY]) -> Kept {
         gap: Some(long(3)).filter(|gap| *gap != u64::MAX),
         next: Some(short(0)).filter(|next| *next != NONE),
         reaction: Some(short(1)).filter(|reaction| *reaction != NONE),
-        depth: short(2),
-        op: OPS[usize::from(bytes[44]) % OPS.len()],
-        fua: bytes[45] != 0,
-        follows: bytes[46] != 0,
+        sibling: Some(short(2)).filter(|sibling| *sibling != NONE),
+        depth: short(3),
+        op: OPS[usize::from(bytes[48]) % OPS.len()],
+        fua: bytes[49] != 0,
+        follows: bytes[50] != 0,
+        is_timed: bytes[51] != 0,
     }
 }
 
@@ -242,8 +246,10 @@ mod tests {
             depth: number as u32 % 5,
             gap: number.is_multiple_of(2).then_some(number),
             follows: number > 0,
+            is_timed: number.is_multiple_of(13),
             next: None,
             reaction: number.is_multiple_of(11).then_some(number as u32 + 3),
+            sibling: number.is_multiple_of(17).then_some(number as u32 + 5),
         }
     }
 
@@ -284,21 +290,24 @@ mod tests {
         #[test]
         fn a_request_is_read_back_as_it_was(
             longs in (0..u64::MAX, any::<u64>(), any::<u64>(), proptest::option::of(0..u64::MAX)),
-            links in (proptest::option::of(0..NONE), proptest::option::of(0..NONE), any::<u32>()),
+            links in prop::array::uniform3(proptest::option::of(0..NONE)),
+            depth in any::<u32>(),
             op in 0..4_usize,
-            flags in any::<(bool, bool)>(),
+            flags in any::<(bool, bool, bool)>(),
         ) {
             let kept = Kept {
                 submitted: longs.0,
                 offset: longs.1,
                 len: longs.2,
                 gap: longs.3,
-                next: links.0,
-                reaction: links.1,
-                depth: links.2,
+                next: links[0],
+                reaction: links[1],
+                sibling: links[2],
+                depth,
                 op: OPS[op],
                 fua: flags.0,
                 follows: flags.1,
+                is_timed: flags.2,
             };
             prop_assert_eq!(from_bytes(&to_bytes(&kept)), kept);
         }

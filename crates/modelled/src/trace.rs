@@ -4,24 +4,30 @@
 //! one disk was asked for, merged as the recorded kernel did. Bios are what the filesystem asked for; another topology merges them
 //! otherwise, so they are merged anew: neighbours of one process that were queued without a completion of that process between
 //! them, up to the kernel's limit of one request.
+//!
+//! A kernel thread submits for others. Whether one of them waits at once is seen by what is asked for: a read that is not
+//! readahead, a flush, what must be on the medium, and what the kernel marks as synchronous.
 
 mod bios;
 mod issued;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use blktrace::record::{Category, Head};
+use blktrace::record::{Category, Head, Notify};
 use blktrace::{Action, Trace};
 use device::Op;
-use device::replay::{Asked, Linker};
+use device::replay::{Asked, Linker, Sender};
 
 use crate::error::Error;
 use crate::spool::{Spool, Spooled};
 
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
+/// Largest request that bios are merged into: the kernel's usual `max_sectors_kb`.
+pub(crate) const LARGEST: u64 = 1280 << 10;
 
 /// Which events of a trace are requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +93,7 @@ fn read_into(
 ) -> Result<Record, Error> {
     let mut reader = Reader {
         linker: Linker::new(spool),
+        threads: BTreeSet::new(),
         commands: 0,
     };
     let mut devices = BTreeSet::new();
@@ -97,6 +104,9 @@ fn read_into(
     while let Some((file, event)) = trace.next()? {
         let head = event.head;
         whole.note(file, &head);
+        if head.note() == Some(Notify::Process) {
+            reader.name(head.pid, event.payload());
+        }
         let Some(action) = head.kind() else {
             continue;
         };
@@ -146,6 +156,8 @@ fn numbers(devices: &BTreeSet<u32>) -> String {
 /// Requests as they are found.
 struct Reader {
     linker: Linker<Spool>,
+    /// Kernel threads.
+    threads: BTreeSet<u32>,
     commands: u64,
 }
 
@@ -160,9 +172,34 @@ impl Reader {
                 u64::from(head.bytes)
             },
             fua: head.has(Category::Fua),
+            sender: self.sender(process, op, head),
         };
         let number = self.linker.submit(process, at, asked)?;
         Ok(Sent { number, process })
+    }
+
+    /// A process has this name. It may have had another.
+    fn name(&mut self, process: u32, name: &[u8]) {
+        if threads::is_kernel(name) {
+            self.threads.insert(process);
+        } else {
+            self.threads.remove(&process);
+        }
+    }
+
+    fn sender(&self, process: u32, op: Op, head: &Head) -> Sender {
+        let is_awaited = match op {
+            Op::Read => !head.has(Category::Ahead),
+            Op::Flush => true,
+            Op::Write | Op::Discard => head.has(Category::Sync) || head.has(Category::Fua),
+        };
+        if !self.threads.contains(&process) {
+            Sender::Process
+        } else if is_awaited {
+            Sender::KernelAwaited
+        } else {
+            Sender::Kernel
+        }
     }
 
     /// All of a request is done.

@@ -113,21 +113,23 @@ pub enum Ending {
     },
 }
 
-/// A log, and the offsets of everything in it.
+/// The entries of a log, one after the other, in memory that does not grow with it.
 #[derive(Debug)]
-pub struct Log<S> {
+pub struct Entries<S> {
     source: S,
     sector: u32,
-    entries: Vec<Entry>,
-    ending: Ending,
+    promised: u64,
+    found: u64,
+    /// Where the next one begins; none after the last.
+    next: Option<u64>,
 }
 
-impl<S: BlockSource> Log<S> {
-    /// Reads the heads of all entries: one small read each.
+impl<S: BlockSource> Entries<S> {
+    /// Reads the superblock.
     ///
     /// # Errors
-    /// It is no log, or cannot be read. One that ends early is none: see [`Log::ending`].
-    pub fn open(source: S) -> Result<Log<S>, LogError> {
+    /// It is no log, or cannot be read.
+    pub fn open(source: S) -> Result<Entries<S>, LogError> {
         let name = Arc::clone(source.name());
         let mut head = [0; HEAD];
         // Superblock: three numbers of 8 bytes, one of 4.
@@ -146,27 +148,38 @@ impl<S: BlockSource> Log<S> {
             let found = sector;
             return Err(LogError::SectorSize { name, found });
         }
-        let mut log = Log {
+        Ok(Entries {
             source,
             sector,
-            entries: Vec::new(),
-            ending: Ending::Whole,
-        };
-        log.read_entries(promised)?;
-        Ok(log)
+            promised,
+            found: 0,
+            next: Some(u64::from(sector)),
+        })
     }
 
-    fn read_entries(&mut self, promised: u64) -> Result<(), ReadError> {
-        let mut at = u64::from(self.sector);
-        while (self.entries.len() as u64) < promised {
-            let Some((entry, next)) = self.entry_at(at)? else {
-                self.ending = Ending::Early { promised };
-                break;
-            };
-            self.entries.push(entry);
-            at = next;
+    /// The next entry: one small read. None at the end.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    #[allow(clippy::should_implement_trait, reason = "as its fallible siblings")]
+    pub fn next(&mut self) -> Result<Option<Entry>, ReadError> {
+        let Some(at) = self.next.filter(|_| self.found < self.promised) else {
+            return Ok(None);
+        };
+        let found = self.entry_at(at)?;
+        self.next = found.map(|(_, next)| next);
+        self.found += u64::from(found.is_some());
+        Ok(found.map(|(entry, _)| entry))
+    }
+
+    /// How it ends, after the last entry.
+    pub fn ending(&self) -> Ending {
+        if self.found < self.promised {
+            let promised = self.promised;
+            Ending::Early { promised }
+        } else {
+            Ending::Whole
         }
-        Ok(())
     }
 
     /// The entry whose head is at byte `at`, and the offset of the next one; `None` if there is none.
@@ -205,8 +218,39 @@ impl<S: BlockSource> Log<S> {
         let next = (at + sector).checked_add(logged);
         Ok(next.filter(|next| *next <= end).map(|next| (entry, next)))
     }
+}
 
-    /// Its offset, bytes.
+/// A log, and the offsets of everything in it.
+#[derive(Debug)]
+pub struct Log<S> {
+    source: S,
+    sector: u32,
+    entries: Vec<Entry>,
+    ending: Ending,
+}
+
+impl<S: BlockSource> Log<S> {
+    /// Reads the heads of all entries: one small read each.
+    ///
+    /// # Errors
+    /// It is no log, or cannot be read. One that ends early is none: see [`Log::ending`].
+    pub fn open(source: S) -> Result<Log<S>, LogError> {
+        let mut heads = Entries::open(source)?;
+        let mut entries = Vec::new();
+        while let Some(entry) = heads.next()? {
+            entries.push(entry);
+        }
+        let ending = heads.ending();
+        let Entries { source, sector, .. } = heads;
+        Ok(Log {
+            source,
+            sector,
+            entries,
+            ending,
+        })
+    }
+
+    /// What it is read from.
     pub fn source(&self) -> &S {
         &self.source
     }

@@ -1,13 +1,13 @@
 //! Where a chunk of an array is.
 //!
-//! The layouts are those of Linux md: RAID-5 left-symmetric, RAID-6 with Q after P, RAID-10 near with two copies.
+//! The layouts are those of Linux md and LVM: RAID-5 left-symmetric, RAID-6 with Q after P, RAID-10 near with two copies.
 
 use super::parity::RowWrite;
 
 /// How chunks are spread over members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Striped.
+    /// Striped, by md or by LVM.
     Raid0,
     /// Each member has all.
     Raid1,
@@ -17,36 +17,42 @@ pub enum Level {
     Raid6,
     /// Two copies of each chunk on neighbouring members.
     Raid10,
+    /// One member after the other: a volume of LVM that is not striped.
+    Linear,
 }
 
 impl Level {
-    /// From its number.
-    pub fn from_number(number: u32) -> Option<Level> {
-        match number {
-            0 => Some(Level::Raid0),
-            1 => Some(Level::Raid1),
-            5 => Some(Level::Raid5),
-            6 => Some(Level::Raid6),
-            10 => Some(Level::Raid10),
-            _ => None,
-        }
+    /// All.
+    const ALL: [Level; 6] = [
+        Level::Raid0,
+        Level::Raid1,
+        Level::Raid5,
+        Level::Raid6,
+        Level::Raid10,
+        Level::Linear,
+    ];
+
+    /// From its number or name.
+    pub fn from_name(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// Its number.
-    pub fn number(self) -> u32 {
+    /// Its number; where it has none, its name.
+    pub fn name(self) -> &'static str {
         match self {
-            Level::Raid0 => 0,
-            Level::Raid1 => 1,
-            Level::Raid5 => 5,
-            Level::Raid6 => 6,
-            Level::Raid10 => 10,
+            Level::Raid0 => "0",
+            Level::Raid1 => "1",
+            Level::Raid5 => "5",
+            Level::Raid6 => "6",
+            Level::Raid10 => "10",
+            Level::Linear => "linear",
         }
     }
 
     /// Fewest members.
     pub fn fewest_members(self) -> usize {
         match self {
-            Level::Raid0 => 1,
+            Level::Raid0 | Level::Linear => 1,
             Level::Raid1 | Level::Raid10 => 2,
             Level::Raid5 => 3,
             Level::Raid6 => 4,
@@ -58,14 +64,14 @@ impl Level {
         match self {
             Level::Raid5 => 1,
             Level::Raid6 => 2,
-            Level::Raid0 | Level::Raid1 | Level::Raid10 => 0,
+            Level::Raid0 | Level::Raid1 | Level::Raid10 | Level::Linear => 0,
         }
     }
 
     /// How many members may fail.
     pub fn redundancy(self, members: usize) -> usize {
         match self {
-            Level::Raid0 => 0,
+            Level::Raid0 | Level::Linear => 0,
             Level::Raid1 => members.saturating_sub(1),
             Level::Raid5 | Level::Raid10 => 1,
             Level::Raid6 => 2,
@@ -93,14 +99,18 @@ pub struct Part {
 pub struct Layout {
     /// The level.
     pub level: Level,
-    /// Chunk in bytes; without meaning for level 1.
+    /// Chunk in bytes; without meaning for [`Level::Raid1`] and [`Level::Linear`].
     pub chunk: u64,
     /// Number of members.
     pub members: usize,
-    /// Bytes used of each member, a multiple of the chunk.
+    /// Bytes used of each member, a multiple of the chunk; without meaning for [`Level::Linear`].
     pub member_size: u64,
+    /// For [`Level::Linear`]: the byte of the array after the last of each member.
+    pub ends: Vec<u64>,
     /// Members that have failed.
     pub failed: Vec<usize>,
+    /// Bytes at the start of these that have been rebuilt.
+    pub rebuilt: u64,
 }
 
 impl Layout {
@@ -112,15 +122,16 @@ impl Layout {
     /// Bytes of the array.
     pub fn capacity(&self) -> u64 {
         match self.level {
+            Level::Linear => self.ends.last().copied().unwrap_or(0),
             Level::Raid1 => self.member_size,
             Level::Raid10 => self.member_size / self.chunk * self.members as u64 / 2 * self.chunk,
             Level::Raid0 | Level::Raid5 | Level::Raid6 => self.data_chunks() * self.member_size,
         }
     }
 
-    /// Whether a member has failed.
-    pub fn is_failed(&self, member: usize) -> bool {
-        self.failed.contains(&member)
+    /// Whether what a member has at an address is lost.
+    pub fn is_lost(&self, member: usize, address: u64) -> bool {
+        self.failed.contains(&member) && address >= self.rebuilt
     }
 
     /// The member of the first parity of a row.
@@ -149,6 +160,13 @@ impl Layout {
         [2 * chunk, 2 * chunk + 1].map(|slot| ((slot % members) as usize, slot / members))
     }
 
+    /// Where RAID-10 has the other copy of what a member has in a row: (member, row).
+    pub(super) fn other_copy(&self, member: usize, row: u64) -> (usize, u64) {
+        let members = self.members as u64;
+        let slot = (row * members + member as u64) ^ 1;
+        ((slot % members) as usize, slot / members)
+    }
+
     /// Splits a range into (chunk number, first byte in the chunk, length).
     fn chunks(&self, offset: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> {
         let (chunk, end) = (self.chunk, offset + len);
@@ -171,9 +189,12 @@ impl Layout {
         if len == 0 {
             return vec![self.anywhere()];
         }
+        if self.level == Level::Linear {
+            return self.along(offset, len);
+        }
         let nearest = |copies: &mut dyn Iterator<Item = (usize, u64)>| {
             copies
-                .filter(|copy| !self.is_failed(copy.0))
+                .filter(|copy| !self.is_lost(copy.0, copy.1))
                 .min_by_key(|copy| heads.get(copy.0).map_or(u64::MAX, |h| h.abs_diff(copy.1)))
         };
         if self.level == Level::Raid1 {
@@ -197,7 +218,7 @@ impl Layout {
             }
             let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
             let (member, address) = (self.data_member(row, k), row * self.chunk + rest);
-            if self.is_failed(member) {
+            if self.is_lost(member, address) {
                 self.read_instead(&mut parts, member, address, len);
             } else {
                 join(&mut parts, member, address, len);
@@ -208,7 +229,8 @@ impl Layout {
 
     /// Reads what a lost range is computed from: as many other members as there are data chunks.
     fn read_instead(&self, parts: &mut Vec<Part>, lost: usize, address: u64, len: u64) {
-        let others = (0..self.members).filter(|other| *other != lost && !self.is_failed(*other));
+        let others =
+            (0..self.members).filter(|other| *other != lost && !self.is_lost(*other, address));
         for other in others.take(self.data_chunks() as usize) {
             join(parts, other, address, len);
         }
@@ -219,10 +241,13 @@ impl Layout {
         if len == 0 {
             return vec![self.anywhere()];
         }
+        if self.level == Level::Linear {
+            return self.along(offset, len);
+        }
         let mut parts = Vec::new();
-        let working = |member: &usize| !self.is_failed(*member);
+        let working = |member: usize, address: u64| !self.is_lost(member, address);
         if self.level == Level::Raid1 {
-            let members = (0..self.members).filter(working);
+            let members = (0..self.members).filter(|member| working(*member, offset));
             parts.extend(members.map(|member| Part {
                 member,
                 address: offset,
@@ -233,16 +258,17 @@ impl Layout {
         for (number, rest, len) in self.chunks(offset, len) {
             if self.level == Level::Raid10 {
                 for (member, row) in self.copies(number) {
-                    if working(&member) {
-                        join(&mut parts, member, row * self.chunk + rest, len);
+                    let address = row * self.chunk + rest;
+                    if working(member, address) {
+                        join(&mut parts, member, address, len);
                     }
                 }
                 continue;
             }
             let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
-            let member = self.data_member(row, k);
-            if working(&member) {
-                join(&mut parts, member, row * self.chunk + rest, len);
+            let (member, address) = (self.data_member(row, k), row * self.chunk + rest);
+            if working(member, address) {
+                join(&mut parts, member, address, len);
             }
         }
         if parts.is_empty() {
@@ -265,9 +291,30 @@ impl Layout {
         rows
     }
 
+    /// The ranges of members of which one follows the other.
+    fn along(&self, offset: u64, len: u64) -> Vec<Part> {
+        let end = offset + len;
+        let first = self.ends.partition_point(|end| *end <= offset);
+        let mut begin = first.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let mut parts = Vec::new();
+        for (member, to) in self.ends.iter().enumerate().skip(first) {
+            let from = offset.max(begin);
+            if from >= end {
+                break;
+            }
+            parts.push(Part {
+                member,
+                address: from - begin,
+                len: end.min(*to) - from,
+            });
+            begin = *to;
+        }
+        parts
+    }
+
     /// A request without bytes still goes somewhere.
     fn anywhere(&self) -> Part {
-        let working = (0..self.members).find(|member| !self.is_failed(*member));
+        let working = (0..self.members).find(|member| !self.failed.contains(member));
         Part {
             member: working.unwrap_or(0),
             address: 0,
@@ -276,8 +323,18 @@ impl Layout {
     }
 }
 
+/// Where each of members of these sizes ends, of which one follows the other.
+pub fn ends(sizes: &[u64]) -> Vec<u64> {
+    let mut end: u64 = 0;
+    let after = |size: &u64| {
+        end = end.saturating_add(*size);
+        end
+    };
+    sizes.iter().map(after).collect()
+}
+
 /// Adds a range; neighbours on a member become one.
-fn join(parts: &mut Vec<Part>, member: usize, address: u64, len: u64) {
+pub(super) fn join(parts: &mut Vec<Part>, member: usize, address: u64, len: u64) {
     let last = parts.iter_mut().rev().find(|part| part.member == member);
     match last {
         Some(part) if part.address + part.len == address => part.len += len,

@@ -111,21 +111,22 @@ impl RowPlan {
         let parity = layout
             .parity_members(write.row)
             .map(|member| part(member, &span));
-        let parity: Vec<Part> = parity.filter(|p| !layout.is_failed(p.member)).collect();
+        let parity: Vec<Part> = parity.filter(|p| !layout.is_lost(p.member, base)).collect();
         let written: Vec<Part> = write.parts.iter().map(data).collect();
         let modify: Vec<Part> = written.iter().chain(&parity).copied().collect();
         let writes = modify
             .iter()
             .copied()
-            .filter(|p| !layout.is_failed(p.member))
+            .filter(|p| !layout.is_lost(p.member, base))
             .collect();
         if parity.is_empty() {
             let reads = Vec::new();
             return RowPlan { reads, writes };
         }
         let rest: Vec<Part> = write.rest(layout.data_chunks()).iter().map(data).collect();
-        let reads = choose(layout, strategy, modify, rest, || {
-            let members = (0..layout.members).filter(|member| !layout.is_failed(*member));
+        let lost = |member: usize| layout.is_lost(member, base);
+        let reads = choose(lost, strategy, modify, rest, || {
+            let members = (0..layout.members).filter(|member| !lost(*member));
             members.map(|member| part(member, &span)).collect()
         });
         RowPlan { reads, writes }
@@ -134,14 +135,14 @@ impl RowPlan {
 
 /// The cheaper set of reads that needs no failed member; everything where both need one.
 fn choose(
-    layout: &Layout,
+    lost: impl Fn(usize) -> bool,
     strategy: Strategy,
     modify: Vec<Part>,
     rest: Vec<Part>,
     everything: impl Fn() -> Vec<Part>,
 ) -> Vec<Part> {
     let bytes = |parts: &[Part]| parts.iter().map(|part| part.len).sum::<u64>();
-    let works = |parts: &[Part]| parts.iter().all(|part| !layout.is_failed(part.member));
+    let works = |parts: &[Part]| parts.iter().all(|part| !lost(part.member));
     let by_rest = strategy == Strategy::Reconstruct || bytes(&rest) < bytes(&modify);
     let (first, second) = if by_rest {
         (rest, modify)

@@ -10,7 +10,9 @@ fn layout(level: Level, members: usize, chunk: u64) -> Layout {
         chunk,
         members,
         member_size: 64 << 20,
+        ends: Vec::new(),
         failed: Vec::new(),
+        rebuilt: 0,
     }
 }
 
@@ -89,6 +91,52 @@ fn near_copies_are_on_neighbours_also_with_an_odd_number_of_members() {
 }
 
 #[test]
+fn members_follow_each_other_and_a_request_is_split_where_one_ends() {
+    let linear = Layout {
+        level: Level::Linear,
+        members: 3,
+        ends: ends(&[64 * KIB, 32 * KIB, 64 * KIB]),
+        ..layout(Level::Linear, 3, KIB)
+    };
+    assert_eq!(linear.capacity(), 160 * KIB);
+    let part = |member: usize, at: u64, len: u64| Part {
+        member,
+        address: at * KIB,
+        len: len * KIB,
+    };
+    for (from, len, expected) in [
+        (0, 64, vec![part(0, 0, 64)]),
+        (64, 4, vec![part(1, 0, 4)]),
+        (60, 40, vec![part(0, 60, 4), part(1, 0, 32), part(2, 0, 4)]),
+        (159, 1, vec![part(2, 63, 1)]),
+    ] {
+        assert_eq!(linear.read(from * KIB, len * KIB, &[]), expected);
+        assert_eq!(linear.write(from * KIB, len * KIB), expected);
+    }
+}
+
+#[test]
+fn a_volume_costs_nothing_but_the_split() {
+    // The same reads of the second member, and of a disk alone.
+    let disk_size = 300_000_000_000;
+    let mut linear = layout(Level::Linear, 2, KIB);
+    linear.ends = ends(&[disk_size, disk_size]);
+    let mut volume = Array::new(linear, Strategy::LeastReads, vec![disk(0.5), disk(0.2)]);
+    let mut alone = disk(0.2);
+    let (mut now, mut random) = (0, crate::random::Random::new(3));
+    for tag in 0..50 {
+        let offset = random.bits() % (disk_size / 4096) * 4096;
+        let of_volume = Request::read(tag, disk_size + offset, 4096);
+        let done = run_alone(&mut volume, now, of_volume);
+        assert_eq!(
+            done,
+            run_alone(&mut *alone, now, Request::read(tag, offset, 4096))
+        );
+        now = done;
+    }
+}
+
+#[test]
 fn a_full_row_is_written_without_reads() {
     let raid5 = layout(Level::Raid5, 4, 64 * KIB);
     let rows = raid5.rows(0, 192 * KIB);
@@ -159,6 +207,62 @@ fn a_small_write_to_raid5_takes_a_random_read_and_a_turn() {
     // and less than one turn longer.
     let mean = now as f64 / count as f64 / 1e6;
     assert!((9.6..12.5).contains(&mean), "{mean}");
+}
+
+#[test]
+fn a_small_write_costs_each_of_two_members_a_random_read_and_a_turn() {
+    let chunk = 64 * KIB;
+    let mut size = layout(Level::Raid5, 5, chunk);
+    size.member_size = 299_999_952_896;
+    let rows = size.member_size / chunk;
+    // Alike in everything, and only rows with data on member 0 and parity on member 4: both are done at the same time.
+    let members = (0..5).map(|_| disk(0.3)).collect();
+    let mut raid5 = Array::new(size, Strategy::LeastReads, members);
+    let mut random = crate::random::Random::new(2);
+    let (mut now, count) = (0, 1000);
+    for tag in 0..count {
+        let row = random.bits() % (rows / 5) * 5;
+        now = run_alone(&mut raid5, now, Request::write(tag, row * 4 * chunk, 4096));
+    }
+    let mean = now as f64 / count as f64 / 1e6;
+    // 5.6 + 4.0 ms.
+    assert!((mean / 9.6 - 1.0).abs() < 0.02, "{mean}");
+    let mut parts = Vec::new();
+    raid5.usage(&mut parts);
+    let busy: Vec<u64> = parts.iter().map(|disk| disk.busy).collect();
+    assert_eq!((busy[0], &busy[1..4]), (busy[4], &[0, 0, 0][..]));
+    assert!(
+        (busy[0] as f64 / now as f64 - 1.0).abs() < 0.001,
+        "{busy:?}"
+    );
+}
+
+#[test]
+fn what_must_be_on_the_medium_is_so_with_its_parity() {
+    let caching = |phase| -> Box<dyn Model> {
+        let geometry = Geometry::linear(300_000_000_000, 15_000.0, 125e6, 73e6, phase);
+        Box::new(Disk::new(Parameters {
+            seek: SeekCurve::three_points(0.2e6, 3.5e6, 7.4e6, 50_000.0),
+            geometry,
+            command: 100_000,
+            interface: 300e6,
+            look_ahead: 0,
+            write_cache: 1 << 20,
+            destage_window: 1,
+            window: 64,
+            store_and_forward: false,
+            flush_is_barrier: false,
+        }))
+    };
+    let row = |fua| {
+        let members = (0..4).map(|_| caching(0.0)).collect();
+        let mut raid5 = Array::new(layout(Level::Raid5, 4, KIB), Strategy::LeastReads, members);
+        let write = Request::write(0, 0, 3 * KIB);
+        run_alone(&mut raid5, 0, Request { fua, ..write })
+    };
+    // Caches answer a full row after a command; the medium needs its turn.
+    assert!(row(false) < 110_000);
+    assert!(row(true) > 3_000_000, "{}", row(true));
 }
 
 #[test]

@@ -113,6 +113,61 @@ fn members_must_exist_and_not_contain_each_other() {
 }
 
 #[test]
+fn a_volume_has_members_of_several_kinds() {
+    let volume = |level: &str, members: &str| {
+        format!("[device.v]\nkind = \"array\"\nlevel = {level}\nmembers = \"{members}\"\n")
+    };
+    let of = |level: &str, members: &str| {
+        let mut catalogue = Catalogue::shipped().unwrap();
+        catalogue
+            .add("v.toml", &volume(level, members))
+            .map(|_| catalogue)
+    };
+    let catalogue = of("\"linear\"", "2 x 7k500 + 1 x nvme-2018").unwrap();
+    let capacity = |name: &str| {
+        catalogue
+            .model(name, Variation::Nominal)
+            .unwrap()
+            .capacity()
+    };
+    assert_eq!(capacity("v"), 2 * capacity("7k500") + capacity("nvme-2018"));
+    let mut model = catalogue.model("v", Variation::Nominal).unwrap();
+    let last = run_alone(&mut *model, 0, Request::read(1, capacity("v") - 4096, 4096));
+    assert!(last < 200_000, "the last member is flash: {last}");
+    let shown = catalogue.device("v").unwrap().described();
+    let shown: Vec<(&str, &str)> = shown
+        .iter()
+        .map(|row| (row.key, row.value.as_str()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("level", "linear"),
+            ("members", "2 x 7k500 + 1 x nvme-2018")
+        ]
+    );
+    let wrong = |level: &str, members: &str| of(level, members).unwrap_err().to_string();
+    assert!(wrong("\"liner\"", "1 x 7k500").contains("v.toml:3: \"liner\" is no level"));
+    assert!(wrong("3", "1 x 7k500").contains("\"3\" is no level"));
+    assert!(wrong("\"linear\"\nchunk = 4096", "1 x 7k500").contains("`chunk` has no meaning"));
+    for members in [
+        "",
+        "7k500",
+        "1 x 7k500 +",
+        "x",
+        "2000 x 7k500",
+        "-1 x 7k500",
+        "0 x 7k500",
+    ] {
+        assert!(
+            wrong("\"linear\"", members).contains("`members`: "),
+            "{members}"
+        );
+    }
+    assert!(wrong("\"linear\"", "1 x 7k500 + 1 x v").contains("contain each other"));
+}
+
+#[test]
 fn a_number_after_a_name_stripes_it() {
     let catalogue = Catalogue::shipped().unwrap();
     let one = catalogue

@@ -114,7 +114,8 @@ impl Geometry {
 
     /// The angle at which the byte at a radius begins, as a fraction of a turn.
     pub fn angle(&self, radius: f64) -> f64 {
-        (self.sweep * radius / self.turn + self.phase).fract()
+        let turns = self.sweep * radius / self.turn + self.phase;
+        turns - floor(turns)
     }
 
     /// Reading from one radius to another, ns.
@@ -125,7 +126,7 @@ impl Geometry {
     /// Waits from `at` (ns) until an angle passes the head, ns.
     pub fn rotation(&self, angle: f64, at: f64) -> f64 {
         let turns = angle - at / self.turn;
-        let wait = turns - turns.floor();
+        let wait = turns - floor(turns);
         // Times are whole nanoseconds: what is due exactly now must not lose a turn to rounding.
         if wait > 1.0 - 1e-5 {
             0.0
@@ -135,9 +136,35 @@ impl Geometry {
     }
 }
 
+/// The largest whole number that is not above one within 2^63. The library's function is a call where the compiler may not assume
+/// SSE 4.1, and this is done for each request that competes.
+#[inline]
+fn floor(number: f64) -> f64 {
+    let whole = number as i64 as f64;
+    if whole > number { whole - 1.0 } else { whole }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_those_of_the_library() {
+        for number in [
+            0.0,
+            0.5,
+            -0.5,
+            -1.0,
+            1.0,
+            -1e-12,
+            2.5e5,
+            -2.5e5 - 0.1,
+            9e15,
+            -9e15,
+        ] {
+            assert_eq!(floor(number), f64::floor(number), "{number}");
+        }
+    }
 
     const GB: u64 = 1_000_000_000;
 

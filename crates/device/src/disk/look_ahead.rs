@@ -36,6 +36,7 @@ impl Stream {
     }
 
     /// Whether a read that begins at `offset` waits for this stream, and not for a seek.
+    #[inline]
     pub(crate) fn serves(&self, geometry: &Geometry, offset: u64, now: f64) -> bool {
         (self.begin..=self.limit).contains(&offset)
             && self.passes(geometry, offset) - now <= 1.5 * geometry.turn()

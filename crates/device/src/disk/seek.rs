@@ -78,6 +78,7 @@ impl SeekCurve {
     }
 
     /// The time of a move over a share of the radius, ns.
+    #[inline]
     pub fn time(&self, distance: f64, write: bool) -> f64 {
         if distance < self.cylinder {
             return 0.0;

@@ -219,6 +219,128 @@ fn a_forced_write_goes_to_the_medium() {
     assert!(run_alone(&mut disk, 0, write) > 3_000_000);
 }
 
+/// Everything that is done, with its time, until nothing happens any more.
+fn drain(disk: &mut Disk) -> std::collections::BTreeMap<u64, u64> {
+    let mut done = Vec::new();
+    while let Some(at) = disk.next_event() {
+        disk.advance(at, &mut done);
+    }
+    done.into_iter().map(|c| (c.tag, c.at)).collect()
+}
+
+#[test]
+fn a_request_is_passed_over_for_half_a_second_at_most() {
+    let mut disk = Disk::new(parts());
+    let mut random = Random::new(11);
+    // One near byte 0 keeps the head there; then eight of these wait at any time.
+    disk.submit(0, Request::read(1000, 0, 4096));
+    disk.submit(0, Request::read(0, 299 * GB, 4096));
+    let (mut sent, mut now, mut done) = (1, 0, Vec::new());
+    let far = loop {
+        while disk.queue.len() < 9 {
+            let near = random.bits() % 100_000 * 4096;
+            disk.submit(now, Request::read(sent, near, 4096));
+            sent += 1;
+        }
+        now = now.max(disk.next_event().unwrap());
+        disk.advance(now, &mut done);
+        if let Some(far) = done.iter().find(|c| c.tag == 0) {
+            break far.at;
+        }
+    };
+    assert!((500_000_000..520_000_000).contains(&far), "{far}");
+}
+
+#[test]
+fn nothing_passes_a_flush_on_sata() {
+    let read_before_flush = |flush_is_barrier| {
+        let mut disk = Disk::new(Parameters {
+            write_cache: 8192 * KIB,
+            flush_is_barrier,
+            ..slow_parts()
+        });
+        for tag in 0..20 {
+            disk.submit(0, Request::write(tag, tag * 10 * GB, 4096));
+        }
+        disk.submit(0, Request::flush(98));
+        disk.submit(0, Request::read(99, 201 * GB, 4096));
+        let done = drain(&mut disk);
+        done[&99] < done[&98]
+    };
+    assert!(read_before_flush(false) && !read_before_flush(true));
+}
+
+/// How many scattered writes of 4 KiB are on the medium when ten of eleven reads are done that were waiting all the time.
+fn destaged_beside_reads(writes: u64) -> usize {
+    let mut disk = Disk::new(Parameters {
+        write_cache: 400 * KIB,
+        ..slow_parts()
+    });
+    // All cached before the head is free: the first request keeps it busy.
+    disk.submit(0, Request::read(1000, 249 * GB, 64 << 20));
+    for tag in 0..writes {
+        disk.submit(0, Request::write(tag, tag * GB, 4096));
+    }
+    for tag in 0..11 {
+        disk.submit(0, Request::read(2000 + tag, (100 + tag) * GB, 4096));
+    }
+    let mut done = Vec::new();
+    while done.iter().filter(|c: &&Completion| c.tag >= 1000).count() < 11 {
+        let at = disk.next_event().unwrap();
+        disk.advance(at, &mut done);
+    }
+    let held = |tag: &u64| disk.cache.holds(*tag * GB, 4096);
+    (0..writes).filter(|tag| !held(tag)).count()
+}
+
+#[test]
+fn a_cache_that_is_three_quarters_full_takes_turns_with_requests() {
+    assert_eq!(destaged_beside_reads(70), 0);
+    // One after each read until it is less full again: 100 extents fit.
+    assert_eq!(destaged_beside_reads(76), 2);
+    let full = destaged_beside_reads(95);
+    assert!((9..=11).contains(&full), "{full}");
+}
+
+#[test]
+fn writes_wait_for_room_in_a_full_cache() {
+    let mut disk = Disk::new(Parameters {
+        write_cache: 64 * KIB,
+        ..slow_parts()
+    });
+    for tag in 0..18 {
+        disk.submit(0, Request::write(tag, tag * 10 * GB, 4096));
+    }
+    let done = drain(&mut disk);
+    // A command and 13.7 us each, in turn; sixteen fit.
+    assert_eq!(done[&15], 16 * (300_000 + 13_653));
+    assert!(done[&17] > done[&15] + 3_000_000, "{done:?}");
+}
+
+#[test]
+fn the_head_reads_on_up_to_its_buffer_and_no_longer_than_a_seek_would_take() {
+    let run = |look_ahead, pause: u64, ahead: u64| {
+        let mut disk = Disk::new(Parameters {
+            look_ahead,
+            ..parts()
+        });
+        let first = run_alone(&mut disk, 0, Request::read(0, 0, 64 * KIB));
+        let now = first + pause;
+        run_alone(&mut disk, now, Request::read(1, 64 * KIB + ahead, 64 * KIB)) - now
+    };
+    // It was there: a command, and 64 KiB at 300 MB/s.
+    assert_eq!(run(512 * KIB, 50_000_000, 0), 100_000 + 218_454);
+    // It is there in a moment: the rest of 64 KiB at 125 MB/s.
+    let soon = run(512 * KIB, 0, 0);
+    assert!((400_000..530_000).contains(&soon), "{soon}");
+    // The buffer is full when the head comes to its end: it waits there for its turn, but need not be moved.
+    let full = run(512 * KIB, 50_000_000, 512 * KIB);
+    assert!((600_000..4_000_000 + 630_000).contains(&full), "{full}");
+    // 3 MiB ahead of it are six turns, and a seek with its wait is shorter.
+    let far = run(4096 * KIB, 0, 3072 * KIB);
+    assert!(far < 6_000_000, "{far}");
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
     #[test]

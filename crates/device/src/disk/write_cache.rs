@@ -60,11 +60,15 @@ impl WriteCache {
                 return;
             }
         }
-        if let Some(replaced) = self.by_offset.insert(offset, age)
-            && let Some(old) = self.by_age.remove(&replaced)
+        // A longer rewrite takes the place of what it covers, whose age a flush may wait for.
+        if let Some(first) = self.by_offset.get(&offset)
+            && let Some(extent) = self.by_age.get_mut(first)
         {
-            self.used -= old.1;
+            self.used -= extent.1;
+            *extent = (offset, len, age);
+            return;
         }
+        self.by_offset.insert(offset, age);
         self.by_age.insert(age, (offset, len, age));
     }
 
@@ -79,7 +83,12 @@ impl WriteCache {
     }
 
     /// Whether one extent has all of these bytes.
+    #[inline]
     pub(crate) fn holds(&self, offset: u64, len: u64) -> bool {
+        !self.by_offset.is_empty() && self.has(offset, len)
+    }
+
+    fn has(&self, offset: u64, len: u64) -> bool {
         let Some((&from, first)) = self.by_offset.range(..=offset).next_back() else {
             return false;
         };
@@ -114,6 +123,21 @@ mod tests {
         assert_eq!(cache.used, 3 * 4096);
         assert!(cache.holds(4096, 8192) && !cache.holds(8192, 8192));
         assert_eq!(cache.take(1, |_| 0.0), Some((0, 3 * 4096)));
+        assert_eq!((cache.used, cache.take(1, |_| 0.0)), (0, None));
+    }
+
+    #[test]
+    fn a_longer_rewrite_keeps_the_age_that_a_flush_waits_for() {
+        let mut cache = WriteCache::new(1 << 20);
+        for len in [4096, 8192] {
+            assert!(cache.reserve(len));
+            cache.insert(4096, len);
+        }
+        assert!(cache.has_before(1) && cache.holds(4096, 8192));
+        assert_eq!(
+            (cache.used, cache.take(1, |_| 0.0)),
+            (8192, Some((4096, 8192)))
+        );
         assert_eq!((cache.used, cache.take(1, |_| 0.0)), (0, None));
     }
 

@@ -1,9 +1,11 @@
-//! Sizes and rates: `300 GB`, `128k`, `84 MiB/s`.
+//! Sizes, rates and levels: `300 GB`, `128k`, `84 MiB/s`, `5`.
 //!
 //! Drives are sold in decimal units, so `kB`, `MB`, `GB` and `TB` are powers of 1000 here. `KiB` to `TiB` and
 //! single letters are powers of 1024, as everywhere else in fslab.
 
 use serde::de::{Deserialize, Deserializer, Error};
+
+use crate::array::Level;
 
 /// Bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,6 +14,10 @@ pub(crate) struct Size(pub(crate) u64);
 /// Bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rate(pub(crate) f64);
+
+/// A level by its number or name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LevelName(pub(crate) Level);
 
 /// The largest size: 8 EiB, so that sums of two stay within 64 bits.
 const LARGEST: f64 = 9_223_372_036_854_775_808.0;
@@ -74,6 +80,18 @@ impl<'de> Deserialize<'de> for Rate {
         rate.map(Rate).ok_or_else(|| {
             let quoted = words::quoted(&text);
             D::Error::custom(format!("{quoted} is not a rate (like \"125 MB/s\")"))
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for LevelName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
+        let text = text(deserializer)?;
+        Level::from_name(&text).map(LevelName).ok_or_else(|| {
+            let quoted = words::quoted(&text);
+            D::Error::custom(format!(
+                "{quoted} is no level (0, 1, 5, 6, 10 or \"linear\")"
+            ))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::source::{Draw, Figures, Origin, Variation};
 use super::spec::{Array, Controller, Device, Disk, Kind, Seek, Ssd};
-use crate::array::{self, Layout};
+use crate::array::{self, Layout, Level};
 use crate::disk::{self, Geometry, SeekCurve};
 use crate::model::{Model, Nanoseconds};
 use crate::{controller, link, ssd};
@@ -133,23 +133,31 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
     }
 
     fn array(&mut self, parts: &Array) -> array::Array {
-        let member = (self.find)(&parts.member);
-        let members: Vec<Box<dyn Model>> = (0..parts.count)
-            .filter_map(|_| Some(self.device(member?)))
-            .collect();
-        let size = members
-            .iter()
-            .map(|member| member.capacity())
-            .min()
-            .unwrap_or(0);
+        let mut members: Vec<Box<dyn Model>> = Vec::new();
+        for of in &parts.members {
+            let member = (self.find)(&of.name);
+            members.extend((0..of.count).filter_map(|_| Some(self.device(member?))));
+        }
+        let sizes: Vec<u64> = members.iter().map(|member| member.capacity()).collect();
+        let size = sizes.iter().copied().min().unwrap_or(0);
         let layout = Layout {
             level: parts.level,
             chunk: parts.chunk,
             members: members.len(),
             member_size: size / parts.chunk * parts.chunk,
+            ends: if parts.level == Level::Linear {
+                array::ends(&sizes)
+            } else {
+                Vec::new()
+            },
             failed: parts.failed.clone(),
+            rebuilt: 0,
         };
-        array::Array::new(layout, parts.strategy, members)
+        let array = array::Array::new(layout, parts.strategy, members);
+        match parts.rebuild {
+            Some(rate) => array.with_rebuild(rate),
+            None => array,
+        }
     }
 }
 
@@ -192,6 +200,7 @@ fn controller(
         read_ahead: parts.read_ahead,
         write_cache: parts.write_cache,
         high_water: parts.high_water,
+        row: device.row(),
     };
     controller::Controller::new(parts, child)
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::source::Origin;
 use super::spec::{Array, Controller, Device, Disk, Kind, Link, Seek, Ssd};
+use crate::array::Level;
 
 /// A figure as `fslab device show` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,14 +134,21 @@ fn of_ssd(ssd: &Ssd) -> Rows {
 }
 
 fn of_array(array: &Array) -> Rows {
+    let members = array.members.iter();
+    let members = members.map(|of| format!("{} x {}", of.count, of.name));
+    let members: Vec<String> = members.collect();
     let mut rows = vec![
-        ("level", array.level.number().to_string()),
+        ("level", array.level.name().to_owned()),
         ("chunk", words::bytes(array.chunk)),
-        ("members", format!("{} x {}", array.count, array.member)),
+        ("members", members.join(" + ")),
     ];
+    if array.level == Level::Linear {
+        rows.remove(1);
+    }
     if !array.failed.is_empty() {
         rows.push(("failed", words::list(&array.failed)));
     }
+    rows.extend(array.rebuild.map(|of_each| ("rebuild", rate(of_each))));
     rows
 }
 

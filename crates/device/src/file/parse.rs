@@ -6,10 +6,10 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::amount::{Rate, Size};
+use super::amount::{LevelName, Rate, Size};
 use super::error::Error;
 use super::source::Figure;
-use super::spec::{Array, Controller, Device, Disk, Kind, Link, Seek, Ssd};
+use super::spec::{Array, Controller, Device, Disk, Kind, Link, Members, Seek, Ssd};
 use crate::array::{Level, Strategy};
 use crate::disk::share_of_power;
 
@@ -53,11 +53,12 @@ struct Table {
     buffer: Option<Size>,
     flush_us: Option<f64>,
     // Arrays.
-    level: Option<u32>,
+    level: Option<LevelName>,
     chunk: Option<Size>,
     members: Option<String>,
     #[serde(default)]
     failed: Vec<usize>,
+    rebuild: Option<Rate>,
     #[serde(default)]
     always_reconstruct: bool,
     // All.
@@ -246,14 +247,16 @@ fn refuse_other_kinds(table: &Table) -> Result<(), String> {
     let wrong = keys
         .iter()
         .find(|(_, given, kinds)| *given && !kinds.contains(&table.kind));
-    let array_only = !table.failed.is_empty() || table.always_reconstruct;
+    let array_only =
+        !table.failed.is_empty() || table.rebuild.is_some() || table.always_reconstruct;
     match wrong {
         Some((key, ..)) => Err(format!(
             "`{key}` is not a key of this kind of device; remove it"
         )),
-        None if array_only && table.kind != Array => {
-            Err("`failed` and `always_reconstruct` are keys of arrays; remove them".to_owned())
-        }
+        None if array_only && table.kind != Array => Err(
+            "`failed`, `rebuild` and `always_reconstruct` are keys of arrays; remove them"
+                .to_owned(),
+        ),
         None => Ok(()),
     }
 }
@@ -477,23 +480,17 @@ fn ssd(table: &Table) -> Result<Ssd, String> {
 }
 
 fn array(table: &Table) -> Result<Array, String> {
-    let number = needed("level", table.level)?;
-    let level = Level::from_number(number)
-        .ok_or_else(|| format!("`level`: {number} must be 0, 1, 5, 6 or 10"))?;
-    let members = needed("members", table.members.as_ref())?;
-    let (number, member) = members
-        .split_once(" x ")
-        .and_then(|(number, name)| Some((number.trim().parse::<usize>().ok()?, name.trim())))
-        .ok_or_else(|| {
-            format!(
-                "`members`: {} must be like \"7 x NAME\"",
-                words::quoted(members)
-            )
-        })?;
-    let fewest = level.fewest_members();
-    let count_of = count("members", number, fewest, 1024)?;
+    let level = needed("level", table.level)?.0;
+    let members = members(needed("members", table.members.as_ref())?)?;
+    let number: usize = members.iter().map(|of| of.count).sum();
+    count("members", number, level.fewest_members(), 1024)?;
     let chunk = match (level, table.chunk) {
-        (Level::Raid1, None) => 1 << 20,
+        (Level::Linear, Some(_)) => {
+            return Err(
+                "`chunk` has no meaning where one member follows the other; remove it".to_owned(),
+            );
+        }
+        (Level::Raid1 | Level::Linear, None) => 1 << 20,
         (_, chunk) => needed("chunk", chunk)?.0,
     };
     let mut failed = table.failed.clone();
@@ -506,20 +503,41 @@ fn array(table: &Table) -> Result<Array, String> {
                 .to_owned(),
         );
     }
+    if table.rebuild.is_some() && failed.is_empty() {
+        return Err("`rebuild` needs `failed`: the members that are rebuilt".to_owned());
+    }
     if table.capacity.is_some() {
         return Err("`capacity` of an array follows from its members; remove it".to_owned());
     }
     Ok(Array {
         level,
         chunk: count("chunk", chunk, 512, 1 << 30)?,
-        count: count_of,
-        member: member.to_owned(),
+        members,
         failed,
+        rebuild: table.rebuild.map(|rate| rate.0),
         strategy: if table.always_reconstruct {
             Strategy::Reconstruct
         } else {
             Strategy::LeastReads
         },
+    })
+}
+
+/// `7 x NAME`, or several of these with `+` between them.
+fn members(text: &str) -> Result<Vec<Members>, String> {
+    let one = |part: &str| {
+        let (number, name) = part.split_once(" x ")?;
+        Some(Members {
+            count: number.trim().parse::<u32>().ok()? as usize,
+            name: name.trim().to_owned(),
+        })
+    };
+    let members: Option<Vec<Members>> = text.split('+').map(one).collect();
+    members.ok_or_else(|| {
+        format!(
+            "`members`: {} must be like \"7 x NAME\", or \"1 x NAME + 2 x OTHER\"",
+            words::quoted(text)
+        )
     })
 }
 

@@ -40,9 +40,12 @@ impl Device {
             kind: Kind::Array(Array {
                 level: Level::Raid0,
                 chunk: 64 << 10,
-                count,
-                member: member.name.clone(),
+                members: vec![Members {
+                    count,
+                    name: member.name.clone(),
+                }],
                 failed: Vec::new(),
+                rebuild: None,
                 strategy: Strategy::LeastReads,
             }),
             controller: None,
@@ -51,6 +54,20 @@ impl Device {
             file: member.file.clone(),
             line: member.line,
         }
+    }
+
+    /// Bytes of a row of its members; 0 where they have no rows.
+    pub(crate) fn row(&self) -> u64 {
+        let Kind::Array(array) = &self.kind else {
+            return 0;
+        };
+        let members = array.members.iter().map(|of| of.count).sum::<usize>();
+        let data = match array.level {
+            Level::Raid1 | Level::Linear => 0,
+            Level::Raid10 => members / 2,
+            level => members - level.parities(),
+        };
+        array.chunk * data as u64
     }
 
     /// `disk`, `ssd` or `array`.
@@ -74,6 +91,7 @@ impl Device {
                 "interface",
             ],
             Kind::Ssd(_) => &["flash", "link", "firmware_us", "buffer"],
+            Kind::Array(ref array) if array.level == Level::Linear => &["members"],
             Kind::Array(_) => &["chunk", "members"],
         };
         let more = [
@@ -197,16 +215,25 @@ pub struct Ssd {
 pub struct Array {
     /// RAID level.
     pub level: Level,
-    /// Chunk in bytes.
+    /// Chunk in bytes; without meaning for level 1 and one after the other.
     pub chunk: u64,
-    /// Number of members.
-    pub count: usize,
-    /// The device that each member is.
-    pub member: String,
+    /// Its members in order.
+    pub members: Vec<Members>,
     /// Failed members, by number from 0.
     pub failed: Vec<usize>,
+    /// Rate at which these are rebuilt, bytes of each a second; `None`: they are not replaced.
+    pub rebuild: Option<f64>,
     /// How parity is brought up to date.
     pub strategy: Strategy,
+}
+
+/// Members of an array that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Members {
+    /// How many.
+    pub count: usize,
+    /// The device that each is.
+    pub name: String,
 }
 
 /// A controller's figures.
@@ -224,7 +251,7 @@ pub struct Controller {
     pub read_ahead: u64,
     /// Write cache in bytes.
     pub write_cache: u64,
-    /// Destaging begins at this share of it.
+    /// Writes wait beyond this share of it.
     pub high_water: f64,
 }
 

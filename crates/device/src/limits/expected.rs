@@ -34,8 +34,12 @@ pub fn expected(catalogue: &Catalogue, name: &str) -> Result<Expected, Error> {
     match &device.kind {
         Kind::Disk(disk) => Ok(of_disk(disk)),
         Kind::Array(array) if array.level == Level::Raid0 => {
-            let member = expected(catalogue, &array.member)?;
-            let together = |rates: [f64; 3]| rates.map(|rate| rate * array.count as f64);
+            // Of members that differ the slowest decides, and that depends on where it is read.
+            let [only] = &array.members[..] else {
+                return Ok(Expected::default());
+            };
+            let member = expected(catalogue, &only.name)?;
+            let together = |rates: [f64; 3]| rates.map(|rate| rate * only.count as f64);
             Ok(Expected {
                 sequential: member.sequential.map(together),
                 // Each member has all radii, as the whole has.

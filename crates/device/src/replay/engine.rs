@@ -84,7 +84,7 @@ impl Bound {
     fn add(&mut self, kept: &Kept, limit: Nanoseconds) {
         match kept.after(limit) {
             After::Completion => self.by_completion += 1,
-            After::Submission if kept.gap.is_none() => self.by_burst += 1,
+            After::Submission if kept.gap.is_none() && !kept.is_timed => self.by_burst += 1,
             After::Submission | After::Start => self.by_time += 1,
         }
     }
@@ -353,7 +353,7 @@ impl<'a> Run<'a> {
         // Flushes that wait for requests before them, lowest first: their time is 0.
         let mut held: BinaryHeap<Reverse<Ready>> = BinaryHeap::new();
         let mut starts = self.outline.starts.iter().copied();
-        self.start_next(&mut starts, &mut ready)?;
+        self.start_next(&mut starts, &mut ready, limit)?;
         loop {
             while let Some(Reverse(flush)) = held.peek().copied()
                 && frontier.first_open() >= flush.number
@@ -370,8 +370,8 @@ impl<'a> Run<'a> {
                 ready.pop();
                 let Ready { number, kept, .. } = next;
                 let is_flush = kept.op == Op::Flush;
-                if !kept.follows {
-                    self.start_next(&mut starts, &mut ready)?;
+                if kept.after(limit) == After::Start {
+                    self.start_next(&mut starts, &mut ready, limit)?;
                 }
                 if is_flush && frontier.first_open() < number {
                     held.push(Reverse(Ready { at: 0, ..next }));
@@ -397,14 +397,15 @@ impl<'a> Run<'a> {
             }
             self.advance(at, &mut |requests, number, kept, at| {
                 frontier.done(number);
-                let Some(number) = kept.reaction else {
-                    return Ok(());
-                };
-                let kept = requests.get(number)?;
-                if kept.after(limit) == After::Completion {
-                    let think = kept.gap.unwrap_or(0) as f64 * cpu;
-                    let at = at + think as Nanoseconds;
-                    ready.push(Reverse(Ready { at, number, kept }));
+                let mut reaction = kept.reaction;
+                while let Some(number) = reaction {
+                    let kept = requests.get(number)?;
+                    if kept.after(limit) == After::Completion {
+                        let think = kept.gap.unwrap_or(0) as f64 * cpu;
+                        let at = at + think as Nanoseconds;
+                        ready.push(Reverse(Ready { at, number, kept }));
+                    }
+                    reaction = kept.sibling;
                 }
                 Ok(())
             })?;
@@ -412,15 +413,20 @@ impl<'a> Run<'a> {
     }
 
     /// Makes the next process ready for its first request. They begin one after the other, so one of them waits at a time.
+    /// A first request that waits for a completion, as a kernel thread's may, is left to that.
     fn start_next(
         &mut self,
         starts: &mut dyn Iterator<Item = u32>,
         ready: &mut BinaryHeap<Reverse<Ready>>,
+        limit: Nanoseconds,
     ) -> Result<(), Error> {
-        if let Some(number) = starts.next() {
+        for number in starts {
             let kept = self.requests.get(number)?;
-            let at = kept.submitted;
-            ready.push(Reverse(Ready { at, number, kept }));
+            if kept.after(limit) == After::Start {
+                let at = kept.submitted;
+                ready.push(Reverse(Ready { at, number, kept }));
+                return Ok(());
+            }
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! A record may be larger than memory, so a replay asks for its requests by number when it needs them, and keeps only those that
 //! wait or are in flight. What makes that possible is that each request names those that wait for it: the next of its process,
-//! and the one that reacted to its completion.
+//! and those that reacted to its completion.
 
 use super::engine::Error;
 use crate::model::{Nanoseconds, Op};
@@ -22,14 +22,18 @@ pub struct Kept {
     pub fua: bool,
     /// Requests that were in flight when it was submitted.
     pub depth: u32,
-    /// Time since the last completion of its process, where no earlier request of the process came after that completion.
+    /// Time since the last completion that its process waited for, where no earlier request of the process came after that one.
     pub gap: Option<Nanoseconds>,
+    /// Whether it follows time alone: a kernel thread sent it, and none waits for it.
+    pub is_timed: bool,
     /// Whether its process submitted a request before it.
     pub follows: bool,
     /// The next request of its process.
     pub next: Option<u32>,
-    /// The request whose `gap` counts from the completion of this one.
+    /// A request whose `gap` counts from the completion of this one. Others are its siblings.
     pub reaction: Option<u32>,
+    /// Another request whose `gap` counts from the same completion as that of this one.
+    pub sibling: Option<u32>,
 }
 
 /// What a submission is bound by.
@@ -37,7 +41,7 @@ pub struct Kept {
 pub enum After {
     /// Nothing but the time since the start of the record.
     Start,
-    /// A completion of its process, and the think time since.
+    /// A completion that its process waited for, and the think time since.
     Completion,
     /// The submission before it of its process, and the time since.
     Submission,

@@ -6,11 +6,15 @@ use hdrhistogram::Histogram;
 
 use super::estimate::Structural;
 use super::kept::{Keep, Kept};
-use super::{Error, Recorded};
+use super::{Error, Recorded, Sender};
 use crate::model::{Nanoseconds, Op};
 
 /// Gaps up to this are always think time.
 const SHORTEST_LIMIT: Nanoseconds = 1_000_000;
+/// Completions that are remembered, because others than their process may have waited for them.
+const RECENT: usize = 32;
+/// Requests of kernel threads whose submission is remembered until they are done; their completions may be missing.
+const MOST_AWAITED: usize = 1 << 16;
 
 /// What is known of a record as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,13 +35,49 @@ pub struct Outline {
     pub open: u64,
 }
 
-/// What is known of a process while events pass.
+/// What is known of a process or a kernel thread while events pass.
 #[derive(Clone, Copy, Default)]
 struct Process {
-    /// Its last submission.
-    submitted: Option<u32>,
-    /// Its last completion, until a submission comes after it.
-    completed: Option<(u32, Nanoseconds)>,
+    is_kernel: bool,
+    /// Its last submission, and when that was.
+    submitted: Option<(u32, Nanoseconds)>,
+    /// Its last completion, until a submission comes after it; of a kernel thread the last that was waited for.
+    completed: Option<Done>,
+    in_flight: u32,
+}
+
+impl Process {
+    /// It waits for something: the number is that of its last completion, and nothing of it is in flight.
+    fn is_quiet_since(&self, number: u32) -> bool {
+        self.in_flight == 0 && self.completed.is_some_and(|last| last.number == number)
+    }
+}
+
+/// A request that is done.
+#[derive(Clone, Copy)]
+struct Done {
+    number: u32,
+    process: u32,
+    submitted: Nanoseconds,
+    at: Nanoseconds,
+}
+
+/// The last completions, the newest at the end.
+#[derive(Default)]
+struct Recent(VecDeque<Done>);
+
+impl Recent {
+    fn push(&mut self, done: Done) {
+        if self.0.len() == RECENT {
+            self.0.pop_front();
+        }
+        self.0.push_back(done);
+    }
+
+    /// The newest of which something holds.
+    fn newest(&self, holds: impl Fn(&Done) -> bool) -> Option<Done> {
+        self.0.iter().rev().find(|done| holds(done)).copied()
+    }
 }
 
 /// What a request asks for.
@@ -51,11 +91,19 @@ pub struct Asked {
     pub len: u64,
     /// Whether it must be on the medium.
     pub fua: bool,
+    /// Who sends it.
+    pub sender: Sender,
 }
 
 /// Takes submissions and completions in the order of their times, and links requests as it puts them where they are kept.
 ///
-/// Its memory is that of its processes: of requests it knows only how many are in flight.
+/// A process waits for its own requests, and for those of kernel threads that were sent after it had come to rest: a process that
+/// calls fsync waits for the journal's thread. A kernel thread waits for nothing by itself. What it sends for one that waits
+/// follows the last completion of its own, of another kernel thread for one that waits, or of a process at rest; what none waits for
+/// follows time.
+///
+/// Its memory is that of its processes: of requests it knows only how many are in flight, and when those of kernel threads that
+/// are waited for were sent.
 pub struct Linker<K> {
     keep: K,
     count: u32,
@@ -63,6 +111,12 @@ pub struct Linker<K> {
     now: Nanoseconds,
     in_flight: u32,
     processes: HashMap<u32, Process>,
+    /// Completions of processes.
+    recent: Recent,
+    /// Completions of kernel threads that were waited for.
+    served: Recent,
+    /// What kernel threads have in flight that is waited for, and when they sent it.
+    awaited: HashMap<u32, Nanoseconds>,
     starts: Vec<u32>,
     gaps: Histogram<u64>,
     size: u64,
@@ -82,6 +136,9 @@ impl<K: Keep> Linker<K> {
             now: 0,
             in_flight: 0,
             processes: HashMap::new(),
+            recent: Recent::default(),
+            served: Recent::default(),
+            awaited: HashMap::new(),
             starts: Vec::new(),
             gaps: super::response::times(),
             size: 0,
@@ -103,9 +160,9 @@ impl<K: Keep> Linker<K> {
             self.first = at;
         }
         self.now = self.now.max(at);
-        let of = self.processes.entry(process).or_default();
-        let (before, reacts_to) = (of.submitted.replace(number), of.completed.take());
-        let gap = reacts_to.map(|(_, done)| self.now.saturating_sub(done));
+        let reacts_to = self.waited_for(process, asked.sender);
+        let before = self.sent(process, number, asked.sender);
+        let gap = reacts_to.map(|done| self.now.saturating_sub(done.at));
         self.keep.push(Kept {
             submitted: self.now - self.first,
             op: asked.op,
@@ -114,9 +171,11 @@ impl<K: Keep> Linker<K> {
             fua: asked.fua,
             depth: self.in_flight,
             gap,
+            is_timed: asked.sender == Sender::Kernel,
             follows: before.is_some(),
             next: None,
             reaction: None,
+            sibling: None,
         })?;
         match before {
             Some(before) => {
@@ -125,9 +184,8 @@ impl<K: Keep> Linker<K> {
             }
             None => self.starts.push(number),
         }
-        if let Some((done, _)) = reacts_to {
-            let reaction = &mut |kept: &mut Kept| kept.reaction = Some(number);
-            self.keep.change(done, reaction)?;
+        if let Some(done) = reacts_to {
+            self.react(number, done.number)?;
         }
         if let Some(gap) = gap {
             self.gaps.saturating_record(gap.max(1));
@@ -142,6 +200,60 @@ impl<K: Keep> Linker<K> {
         self.ends.push_back((number, end));
         self.size = self.size.max(end);
         Ok(number)
+    }
+
+    /// The completion that a submission waited for.
+    fn waited_for(&self, process: u32, sender: Sender) -> Option<Done> {
+        let of = self.processes.get(&process).copied().unwrap_or_default();
+        match sender {
+            Sender::Kernel => None,
+            Sender::Process => {
+                // At rest since its own last completion, it may have waited for what a kernel thread sent after that.
+                let rest = of.completed.filter(|_| of.in_flight == 0);
+                let by_kernel =
+                    rest.and_then(|own| self.served.newest(|done| done.submitted >= own.at));
+                by_kernel.or(of.completed)
+            }
+            Sender::KernelAwaited => {
+                let sent = of.submitted.map(|(_, at)| at);
+                let waits = |done: &Done| {
+                    let process = self.processes.get(&done.process);
+                    process.is_some_and(|process| process.is_quiet_since(done.number))
+                };
+                let process = self.recent.newest(waits);
+                let kernel = self.served.newest(|_| true);
+                let all = [of.completed, kernel, process].into_iter().flatten();
+                // What was done before its last submission was followed by that one.
+                all.filter(|done| sent.is_none_or(|sent| done.at > sent))
+                    .max_by_key(|done| done.at)
+            }
+        }
+    }
+
+    /// Notes a submission; returns the one before it of the same process.
+    fn sent(&mut self, process: u32, number: u32, sender: Sender) -> Option<u32> {
+        if sender == Sender::KernelAwaited && self.awaited.len() < MOST_AWAITED {
+            self.awaited.insert(number, self.now);
+        }
+        let of = self.processes.entry(process).or_default();
+        of.is_kernel = sender != Sender::Process;
+        of.in_flight += 1;
+        of.completed = None;
+        let before = of.submitted.replace((number, self.now));
+        before.map(|(number, _)| number)
+    }
+
+    /// Adds a request to those that wait for another.
+    fn react(&mut self, number: u32, done: u32) -> Result<(), Error> {
+        let mut other = None;
+        self.keep.change(done, &mut |kept| {
+            other = kept.reaction.replace(number);
+        })?;
+        if other.is_some() {
+            let sibling = &mut |kept: &mut Kept| kept.sibling = other;
+            self.keep.change(number, sibling)?;
+        }
+        Ok(())
     }
 
     /// More bytes at the end of a request that is in flight.
@@ -168,7 +280,22 @@ impl<K: Keep> Linker<K> {
     pub fn complete(&mut self, number: u32, process: u32, at: Nanoseconds) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.end = self.end.max(at);
-        self.processes.entry(process).or_default().completed = Some((number, at));
+        let awaited = self.awaited.remove(&number);
+        let of = self.processes.entry(process).or_default();
+        of.in_flight = of.in_flight.saturating_sub(1);
+        let done = Done {
+            number,
+            process,
+            submitted: awaited.unwrap_or(0),
+            at,
+        };
+        if awaited.is_some() {
+            of.completed = Some(done);
+            self.served.push(done);
+        } else if !of.is_kernel {
+            of.completed = Some(done);
+            self.recent.push(done);
+        }
     }
 
     /// The record.
@@ -221,6 +348,7 @@ pub fn linked(record: &[Recorded]) -> Result<(Vec<Kept>, Outline), Error> {
             offset: request.offset,
             len: request.len,
             fua: request.fua,
+            sender: request.sender,
         };
         linker.submit(request.process, request.submitted, asked)?;
     }

@@ -233,7 +233,9 @@ fn is_left_symmetric(first: usize) -> bool {
             chunk: 4096,
             members: 4,
             member_size: 1 << 20,
+            ends: Vec::new(),
             failed: Vec::new(),
+            rebuilt: 0,
         };
         let members = (0..4).map(|n| member((n + first) % 4)).collect();
         let mut array = Array::new(layout, Strategy::LeastReads, members);

@@ -37,11 +37,14 @@ link = { rate = "1 GB/s" }
 "#;
 
 /// An array over `member`, with what is before it.
-fn array(name: &str, member: &str, level: u32, count: u32, chunk: u32, extras: u8) -> String {
+fn array(name: &str, member: &str, level: &str, count: u32, chunk: u32, extras: u8) -> String {
     let mut text = format!(
-        "[device.{name}]\nkind = \"array\"\nlevel = {level}\nchunk = {chunk}\nmembers = \"{count} x {member}\"\n"
+        "[device.{name}]\nkind = \"array\"\nlevel = \"{level}\"\nmembers = \"{count} x {member}\"\n"
     );
     // Writing to a string cannot fail.
+    if level != "linear" {
+        let _ = writeln!(text, "chunk = {chunk}");
+    }
     if extras & 1 != 0 {
         let _ = writeln!(text, "link = {{ latency_ms = 0.5, rate = \"100 MB/s\" }}");
     }
@@ -56,14 +59,21 @@ fn array(name: &str, member: &str, level: u32, count: u32, chunk: u32, extras: u
             "controller = {{ request_ms = 0.2, rate = \"200 MB/s\", {cache} }}"
         );
     }
-    if extras & 8 != 0 && level != 0 {
+    if extras & 8 != 0 && !matches!(level, "0" | "linear") {
         let _ = writeln!(text, "failed = [1]");
     }
     text
 }
 
-fn level() -> impl Strategy<Value = u32> {
-    prop_oneof![Just(0_u32), Just(1), Just(5), Just(6), Just(10)]
+fn level() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        Just("0"),
+        Just("1"),
+        Just("5"),
+        Just("6"),
+        Just("10"),
+        Just("linear")
+    ]
 }
 
 fn load() -> impl Strategy<Value = Vec<(u8, u64, u64, u64)>> {
@@ -131,6 +141,44 @@ proptest! {
         let reached: u64 = parts.iter().map(|part| part.bytes).sum();
         // Caches may answer a read again, and hold writes that were destaged later.
         prop_assert!(bytes == 0 || reached > 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    /// Where there are no caches and no parity, members move the bytes of the requests, and of writes as many copies as there are.
+    #[test]
+    fn bytes_are_conserved(
+        leaf in prop_oneof![Just("plain"), Just("ssd")],
+        levels in prop::array::uniform2(prop_oneof![Just("0"), Just("1"), Just("10"), Just("linear")]),
+        counts in (2_u32..5, 2_u32..5), load in load(),
+    ) {
+        let text = [
+            LEAVES.to_owned(),
+            array("inner", leaf, levels[0], counts.0, 65_536, 0),
+            array("outer", "inner", levels[1], counts.1, 65_536, 0),
+        ];
+        let mut catalogue = Catalogue::default();
+        catalogue.add("tree.toml", &text.concat()).unwrap();
+        let mut model = catalogue.model("outer", Variation::Nominal).unwrap();
+        let copies = |level: &str, count: u32| match level {
+            "1" => u64::from(count),
+            "10" => 2,
+            _ => 1,
+        };
+        let copies = copies(levels[0], counts.0) * copies(levels[1], counts.1);
+        let (mut now, mut expected) = (0, 0);
+        for (tag, (kind, place, len, _)) in load.iter().enumerate() {
+            let len = len * 1024;
+            let offset = (place * 977 * 4096) % (model.capacity() - len);
+            let read = Request::read(tag as u64, offset, len);
+            let op = if *kind < 5 { Op::Read } else { Op::Write };
+            expected += if op == Op::Read { len } else { len * copies };
+            now = device::run_alone(&mut *model, now, Request { op, ..read });
+        }
+        let mut parts = Vec::new();
+        model.usage(&mut parts);
+        prop_assert_eq!(parts.iter().map(|part| part.bytes).sum::<u64>(), expected);
     }
 }
 

@@ -116,7 +116,7 @@ pub(crate) struct DeviceServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// Traces by their bases, as blkparse -i takes them (sda for sda.blktrace.0, ...), or a folder of
-    /// them; several are read as one
+    /// them; several are read as one. Or a log of dm-log-writes or QEMU's blklogwrites, for --mode saturate
     #[arg(required = true, value_name = "BASE")]
     pub(crate) bases: Vec<PathBuf>,
     /// The modelled devices: names of `fslab device list`; NAMExN is N of them, striped at 64 KiB
@@ -151,7 +151,7 @@ pub(crate) struct ReplayArgs {
     /// Replay only this device of the trace, as in 8,0
     #[arg(long, value_name = "M,N", value_parser = super::trace::device)]
     pub(crate) traced: Option<u32>,
-    /// Replay a trace that lost events
+    /// Replay a trace that lost events, or a log that ends early
     #[arg(long)]
     pub(crate) incomplete: bool,
     /// Replays with drawn figures, from which the interval comes
@@ -181,7 +181,7 @@ pub(crate) enum ModeArg {
 pub(crate) enum FromArg {
     /// Requests as the recorded kernel merged them
     Issue,
-    /// Bios, merged anew: for another topology
+    /// Bios, merged anew: for another topology. Of a log of writes: the writes, merged
     Queue,
 }
 

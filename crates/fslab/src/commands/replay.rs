@@ -1,30 +1,23 @@
 //! `fslab replay`.
 
+use std::path::Path;
+
 use blktrace::Trace;
 use device::replay::{Mode, Options, Place};
-use modelled::trace::{Source, read};
-use modelled::{Error, Estimator, Job, Report, cannot_tell, catalogue};
+use modelled::trace::{self, Record, Source};
+use modelled::{Error, Estimator, Job, Report, catalogue, write_log};
 
 use crate::cli::DocumentFormat;
 use crate::cli::device::{FromArg, ModeArg, PlaceArg, ReplayArgs};
 use crate::{exit, out};
 
-/// Ends with [`exit::INVALID`] when the trace is not whole; with `--incomplete` after the report.
+/// Ends with [`exit::INVALID`] when the record is not whole; with `--incomplete` after the report.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let catalogue = catalogue(args.devices.devices_file.as_deref())?;
     for name in &args.device {
         catalogue.device(name).map_err(Error::from)?;
     }
-    let mut bases = Vec::new();
-    for path in &args.bases {
-        bases.extend(super::trace::report::bases(std::slice::from_ref(path))?);
-    }
-    let mut trace = Trace::open_all(&bases).map_err(Error::from)?;
-    let source = match args.from {
-        FromArg::Issue => Source::Issue,
-        FromArg::Queue => Source::Queue,
-    };
-    let record = read(&mut trace, source, args.traced)?;
+    let (record, has_times) = record(args)?;
     if !args.incomplete && !record.doubts.is_empty() {
         return Err(Error::Incomplete {
             name: record.name,
@@ -36,6 +29,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let job = Job::Record {
         requests: record.requests,
         options: options(args),
+        has_times,
     };
     let estimator = Estimator {
         runs: args.runs,
@@ -50,7 +44,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         timing: "modelled",
         subject: record.name,
         mode: job.mode(),
-        cannot_tell: cannot_tell(job.mode()),
+        cannot_tell: job.cannot_tell(),
         cpu: args.cpu,
         runs: args.runs,
         seed: args.seed,
@@ -62,6 +56,40 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         DocumentFormat::Json => report.json()?,
     })?;
     Ok(if is_whole { exit::OK } else { exit::INVALID })
+}
+
+/// The requests, and whether they have times: those of a log of writes have none.
+fn record(args: &ReplayArgs) -> anyhow::Result<(Record, bool)> {
+    let source = match args.from {
+        FromArg::Issue => Source::Issue,
+        FromArg::Queue => Source::Queue,
+    };
+    if let Some(path) = args.bases.iter().find(|path| write_log::is_log(path)) {
+        refuse_what_a_log_lacks(args, path)?;
+        return Ok((write_log::read(path, source)?, false));
+    }
+    let mut bases = Vec::new();
+    for path in &args.bases {
+        bases.extend(super::trace::report::bases(std::slice::from_ref(path))?);
+    }
+    let mut trace = Trace::open_all(&bases).map_err(Error::from)?;
+    Ok((trace::read(&mut trace, source, args.traced)?, true))
+}
+
+fn refuse_what_a_log_lacks(args: &ReplayArgs, path: &Path) -> Result<(), Error> {
+    let why = if args.bases.len() > 1 {
+        "is a log of writes; replay it by itself"
+    } else if args.mode != ModeArg::Saturate {
+        "a log of writes has no times, so it cannot be replayed in this mode; use --mode saturate"
+    } else if args.traced.is_some() {
+        "a log of writes is of one device; leave out --traced"
+    } else {
+        return Ok(());
+    };
+    Err(Error::NotOfLog {
+        path: path.display().to_string(),
+        why,
+    })
 }
 
 fn options(args: &ReplayArgs) -> Options {

@@ -9,6 +9,7 @@ use std::process::Command;
 use blktrace::record::{Action, Category, Head};
 use common::{Scratch, assert_code, error_line, run_in, stderr, stdout};
 use fixtures::block_trace::Forge;
+use fixtures::write_log::WriteLog;
 use serde_json::Value;
 
 /// A trace of one process that reads `count` blocks of 4 KiB, each after the one before: 1 ms of think time, 2 ms of service.
@@ -198,6 +199,59 @@ fn a_trace_of_several_devices_is_replayed_by_device() {
     ];
     let report = json(&scratch, &one);
     assert!(number(&report, "/devices/0/rows/0/requests") > 50.0);
+}
+
+/// A log of scattered writes of 4 KiB, with a flush after each twenty.
+fn log(writes: u64) -> WriteLog {
+    let mut log = WriteLog::new(512);
+    for i in 0..writes {
+        log.write(i * 104_729 % 200_000 * 2048, 4096, 0);
+        if i % 20 == 19 {
+            log.write(0, 0, 1);
+        }
+    }
+    log
+}
+
+#[test]
+fn a_log_of_writes_has_an_order_and_nothing_else() {
+    let scratch = Scratch::new();
+    log(200).save(&scratch.join("log")).unwrap();
+    let replay = ["replay", "log", "--device", "cheetah-15k.5"];
+    for mode in ["open", "closed", "dependent"] {
+        let output = run_in(scratch.path(), &[&replay[..], &["--mode", mode]].concat());
+        assert_code(&output, 2);
+        assert!(error_line(&output).contains("use --mode saturate"));
+    }
+    let with = |more: &[&'static str]| [&replay[..], &["--mode", "saturate"], more].concat();
+    let output = run_in(scratch.path(), &with(&[]));
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.contains("of which a log of writes has none"), "{text}");
+    assert!(
+        text.contains("flushes") && !text.contains("In other modes"),
+        "{text}"
+    );
+    let deep = json(&scratch, &with(&[]));
+    let row = "/devices/0/rows/0";
+    assert_eq!(number(&deep, &format!("{row}/requests")), 210.0);
+    assert!(
+        deep.pointer(&format!("{row}/recorded_s"))
+            .unwrap()
+            .is_null()
+    );
+    let seconds = |report: &Value| number(report, &format!("{row}/modelled/nominal_s"));
+    let alone = json(&scratch, &with(&["--depth", "1"]));
+    assert!(seconds(&alone) > 1.5 * seconds(&deep));
+    // Cut within the data of the last write.
+    let bytes = log(201).bytes();
+    fs::write(scratch.join("log"), &bytes[..bytes.len() - 512]).unwrap();
+    let output = run_in(scratch.path(), &with(&[]));
+    assert_code(&output, 7);
+    assert!(error_line(&output).contains("ends after 210 of the 211 entries"));
+    let output = run_in(scratch.path(), &with(&["--incomplete"]));
+    assert_code(&output, 7);
+    assert!(stdout(&output).starts_with("Not whole: it ends after 210 of the 211 entries"));
 }
 
 #[test]

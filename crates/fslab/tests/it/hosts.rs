@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::guests::{Uml, can};
+use device::array::{Layout, Level, ends};
 
 /// Memory of the kernel in MiB; it holds the images.
 const MEMORY: u64 = 2000;
@@ -218,22 +219,96 @@ for level in 0 5 6 10 striped; do
 done
 "#;
 
+/// Makes a striped and a linear logical volume of four images of two sizes with LVM itself; writes the pattern through each; prints
+/// the table that LVM gave the kernel, and the first number of each chunk of each image, from where LVM's own data end.
+const VOLUMES: &str = r#"
+mount -t tmpfs run /run
+lvm() {
+  command lvm "$@" --config 'devices { filter=["a|^/dev/loop|", "r|.*|"] use_devicesfile=0
+    obtain_device_list_from_udev=0 scan=["/dev"] }
+    activation { udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0 }
+    global { event_activation=0 locking_dir="/run" } backup { backup=0 archive=0 }' >> lvm.txt 2>> err.txt || cat err.txt
+}
+for type in striped linear; do
+  nodes=
+  for disk in 0 1 2 3; do
+    truncate -s $((2 + disk % 2))M $type-$disk.img
+    nodes="$nodes $(losetup --find --show $type-$disk.img)"
+  done
+  lvm pvcreate -ff -y --dataalignment 1m --metadatasize 512k $nodes
+  lvm vgcreate -y -s 1m pattern $nodes
+  shape='--type linear -l 100%FREE' mib=6
+  [ $type = striped ] && shape='--type striped -i 4 -I 64k -l 4' mib=4
+  lvm lvcreate -y -Wn -Zn $shape -n $type pattern
+  dmsetup mknodes
+  names= disk=0
+  for node in $nodes; do names="$names;s/ 7:${node#/dev/loop} / disk-$disk /"; disk=$((disk + 1)); done
+  dmsetup table pattern-$type | sed "s/^/table of $type /$names"
+  dd if="$PATTERN" of=/dev/mapper/pattern-$type bs=1M count=$mib conv=fsync 2> err.txt || cat err.txt
+  lvm vgchange -an pattern
+  for node in $nodes; do losetup -d $node; done
+  for disk in 0 1 2 3; do
+    echo "chunks of $type $(od -A n -v -t u8 -w65536 -j 1048576 -N 655360 $type-$disk.img | cut -c 1-21)" | tr '\n' ' '
+    echo
+  done
+done
+"#;
+
+/// Each chunk has its own number everywhere, so that a parity that is their sum is one, too.
+fn number(chunk: u64) -> u64 {
+    (1 << 20) + chunk * chunk
+}
+
+/// A file of chunks with their numbers.
+fn pattern(folder: &Path, chunks: u64) -> String {
+    let bytes: Vec<u8> = (0..chunks)
+        .flat_map(|chunk| number(chunk).to_le_bytes().repeat(CHUNK as usize / 8))
+        .collect();
+    let path = folder.join("pattern");
+    fs::write(&path, bytes).unwrap();
+    path.display().to_string()
+}
+
+/// The numbers of the first rows of each image, as they were printed.
+fn members(message: &str, name: &str) -> Vec<Vec<u64>> {
+    let lead = format!("chunks of {name} ");
+    let lines = message.lines();
+    let lines = lines.filter_map(|line| line.trim_end().strip_prefix(&lead));
+    let numbers = |line: &str| -> Vec<u64> {
+        let words = line.split_whitespace();
+        words.map(|number| number.parse().unwrap()).collect()
+    };
+    let disks: Vec<Vec<u64>> = lines.map(numbers).collect();
+    assert_eq!(disks.len(), DISKS, "{name}: {message}");
+    let rows = |disk: &Vec<u64>| disk.len() as u64 == ROWS;
+    assert!(disks.iter().all(rows), "{message}");
+    disks
+}
+
+/// Data, with all of its copies, is where a layout says, as far as that is within the rows; returns how many chunks were compared.
+fn compare(name: &str, layout: &Layout, chunks: u64, disks: &[Vec<u64>]) -> u64 {
+    let mut compared = 0;
+    for chunk in 0..chunks {
+        for part in layout.write(chunk * CHUNK, CHUNK) {
+            let row = (part.address / CHUNK) as usize;
+            if let Some(found) = disks[part.member].get(row) {
+                assert_eq!(*found, number(chunk), "{name}: chunk {chunk}, {part:?}");
+                compared += 1;
+            }
+        }
+    }
+    compared
+}
+
 /// The mappings of modelled arrays are those of md and of device-mapper: a pattern written through them is read back from the members.
 #[test]
 fn arrays_of_the_kernel_lie_where_models_say_needs_root_needs_uml() {
-    use device::array::{Layout, Level};
     if !can_host() {
         return;
     }
-    // Each chunk has its own number everywhere, so that a parity that is their sum is one, too.
-    let number = |chunk: u64| (1 << 20) + chunk * chunk;
-    let pattern: Vec<u8> = (0..ROWS * DISKS as u64)
-        .flat_map(|chunk| number(chunk).to_le_bytes().repeat(CHUNK as usize / 8))
-        .collect();
     let temp = tempfile::tempdir().unwrap();
-    let path = temp.path().join("pattern");
-    fs::write(&path, pattern).unwrap();
-    let message = on_a_host(&format!("PATTERN={}\n{ARRAYS}", path.display()));
+    let path = pattern(temp.path(), ROWS * DISKS as u64);
+    let message = on_a_host(&format!("PATTERN={path}\n{ARRAYS}"));
     for (name, level) in [
         ("0", Level::Raid0),
         ("5", Level::Raid5),
@@ -241,39 +316,22 @@ fn arrays_of_the_kernel_lie_where_models_say_needs_root_needs_uml() {
         ("10", Level::Raid10),
         ("striped", Level::Raid0),
     ] {
-        let lead = format!("chunks of {name} ");
-        let disks: Vec<Vec<u64>> = message
-            .lines()
-            .filter_map(|line| line.trim_end().strip_prefix(&lead))
-            .map(|line| {
-                line.split_whitespace()
-                    .map(|n| n.parse().unwrap())
-                    .collect()
-            })
-            .collect();
-        assert_eq!(disks.len(), DISKS, "{name}: {message}");
-        assert!(
-            disks.iter().all(|disk| disk.len() as u64 == ROWS),
-            "{message}"
-        );
+        let disks = members(&message, name);
         let layout = Layout {
             level,
             chunk: CHUNK,
             members: DISKS,
             member_size: 8 << 20,
+            ends: Vec::new(),
             failed: Vec::new(),
+            rebuilt: 0,
         };
         let chunks = match level {
             Level::Raid10 => ROWS * DISKS as u64 / 2,
             _ => ROWS * layout.data_chunks(),
         };
-        for chunk in 0..chunks {
-            // Data, with all of its copies.
-            for part in layout.write(chunk * CHUNK, CHUNK) {
-                let found = disks[part.member][(part.address / CHUNK) as usize];
-                assert_eq!(found, number(chunk), "{name}: chunk {chunk}, {part:?}");
-            }
-        }
+        let copies = if level == Level::Raid10 { 2 } else { 1 };
+        assert_eq!(compare(name, &layout, chunks, &disks), chunks * copies);
         for row in (0..ROWS).filter(|_| level.parities() > 0) {
             // P is the exclusive or of the row.
             let parity = layout.parity_members(row).next().unwrap();
@@ -281,5 +339,71 @@ fn arrays_of_the_kernel_lie_where_models_say_needs_root_needs_uml() {
             let sum = data.fold(0, |sum, disk| sum ^ disks[disk][row as usize]);
             assert_eq!(disks[parity][row as usize], sum, "{name}: row {row}");
         }
+    }
+}
+
+/// The tables of a volume, as LVM gave them to the kernel: sectors, target, and disks in order.
+fn tables(message: &str, name: &str) -> Vec<(u64, String, Vec<usize>)> {
+    let lead = format!("table of {name} ");
+    let lines = message.lines();
+    let lines = lines.filter_map(|line| line.trim_end().strip_prefix(&lead));
+    let parse = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let disks = words.iter().filter_map(|word| word.strip_prefix("disk-"));
+        let disks = disks.map(|disk| disk.parse().unwrap());
+        (
+            words[1].parse().unwrap(),
+            words[2].to_owned(),
+            disks.collect(),
+        )
+    };
+    lines.map(parse).collect()
+}
+
+/// The same for logical volumes. LVM itself chooses which disk comes first, so its table says which member is which.
+#[test]
+fn volumes_of_lvm_lie_where_models_say_needs_root_needs_uml() {
+    if !can_host() {
+        return;
+    }
+    if !["/usr/sbin/lvm", "/sbin/lvm"]
+        .iter()
+        .any(|path| Path::new(path).exists())
+    {
+        testkit::skip!("needs lvm");
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    // Images of 2 and 3 MiB, of which LVM has one for itself: 6 MiB are left.
+    let path = pattern(temp.path(), (6 << 20) / CHUNK);
+    let message = on_a_host(&format!("PATTERN={path}\n{VOLUMES}"));
+    for (name, level, bytes) in [
+        ("striped", Level::Raid0, 4 << 20),
+        ("linear", Level::Linear, 6 << 20),
+    ] {
+        let tables = tables(&message, name);
+        assert!(tables.iter().all(|table| table.1 == name), "{message}");
+        let order: Vec<usize> = tables.iter().flat_map(|table| table.2.clone()).collect();
+        let sizes: Vec<u64> = tables.iter().map(|table| table.0 * 512).collect();
+        assert_eq!(
+            (order.len(), sizes.iter().sum()),
+            (DISKS, bytes),
+            "{message}"
+        );
+        let found = members(&message, name);
+        let disks: Vec<Vec<u64>> = order.iter().map(|disk| found[*disk].clone()).collect();
+        let layout = Layout {
+            level,
+            chunk: CHUNK,
+            members: DISKS,
+            member_size: 1 << 20,
+            ends: ends(&sizes),
+            failed: Vec::new(),
+            rebuilt: 0,
+        };
+        assert_eq!(layout.capacity(), bytes);
+        // The first rows of each disk are compared, of all that were written.
+        let compared = compare(name, &layout, bytes / CHUNK, &disks);
+        assert_eq!(compared, ROWS * DISKS as u64, "{message}");
     }
 }

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use common::{Scratch, example_run, run_in, stderr};
 
 /// A row for each way to be wrong. `tiny.toml` is a study, `example` a run, `disk.img` an ext4 filesystem,
-/// `btrfs.img` has btrfs's magic, `noise` is no filesystem.
+/// `btrfs.img` has btrfs's magic, `noise` is no filesystem, `writes.log` is of dm-log-writes, `version.log` of a version that is not
+/// known.
 const ROWS: &[&str] = &[
     // The program.
     "rnu",
@@ -98,6 +99,10 @@ const ROWS: &[&str] = &[
     "replay sda",
     "replay sda --device 7k500 --cpu fast",
     "replay . --device 7k500",
+    "replay writes.log --device 7k500",
+    "replay writes.log --device 7k500 --mode saturate --traced 8,0",
+    "replay writes.log sda --device 7k500 --mode saturate",
+    "replay version.log --device 7k500 --mode saturate",
     "device show no-such-thing",
     "device check btrfs.img",
     "device check .",
@@ -134,6 +139,12 @@ fn scratch() -> Scratch {
     btrfs[0x10040..][..8].copy_from_slice(b"_BHRfS_M");
     write("btrfs.img", &btrfs);
     write("noise", &vec![7; 1 << 20]);
+    let mut log = fixtures::write_log::WriteLog::new(512);
+    log.write(8, 4096, 0);
+    let mut log = log.bytes();
+    write("writes.log", &log);
+    log[8] = 2;
+    write("version.log", &log);
     let made = std::process::Command::new("mke2fs")
         .args(["-q", "-F", "-t", "ext4"])
         .arg(scratch.join("disk.img"))

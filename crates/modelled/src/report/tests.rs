@@ -1,5 +1,5 @@
 use device::Op;
-use device::replay::{Mode, Options, Recorded};
+use device::replay::{Mode, Options, Recorded, Sender};
 
 use super::*;
 use crate::{Estimator, Job, Spooled};
@@ -15,6 +15,7 @@ fn job() -> Job {
             offset: i * 104_729 % 4096 * (1 << 20),
             len: 4096,
             fua: false,
+            sender: Sender::Process,
         })
         .collect();
     let write = |op, submitted, len| Recorded {
@@ -32,6 +33,7 @@ fn job() -> Job {
     Job::Record {
         requests: Spooled::of(&requests).unwrap(),
         options: Options::new(Mode::Dependent { think_limit: None }),
+        has_times: true,
     }
 }
 
@@ -45,7 +47,7 @@ fn report() -> Report {
         timing: "modelled",
         subject: "sda".into(),
         mode: job.mode(),
-        cannot_tell: cannot_tell(job.mode()),
+        cannot_tell: job.cannot_tell(),
         cpu: 1.0,
         runs: estimator.runs,
         seed: estimator.seed,

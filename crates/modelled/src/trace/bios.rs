@@ -6,11 +6,8 @@ use blktrace::Action;
 use blktrace::record::{Category, Head};
 use device::Op;
 
-use super::{Flushes, Reader, SECTOR, Sent, op_of};
+use super::{Flushes, LARGEST, Reader, SECTOR, Sent, op_of};
 use crate::error::Error;
-
-/// Largest request that bios are merged into: the kernel's usual `max_sectors_kb`.
-const LARGEST: u64 = 1280 << 10;
 
 /// The last bio of a process, to which the next may be joined.
 #[derive(Clone, Copy)]

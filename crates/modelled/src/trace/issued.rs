@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use blktrace::Action;
-use blktrace::record::Head;
+use blktrace::record::{Category, Head};
 use device::Op;
 
 use super::{ByAddress, Flushes, Flying, Reader, op_of};
@@ -17,6 +17,9 @@ pub(super) struct Issued {
     /// Who queued the first sector of a request: D may come from a kernel thread.
     queued: HashMap<(u32, u64), (u32, u64)>,
     count: u64,
+    /// Who queued the first flush of a device since the last that was issued: the kernel issues one for all that wait, from a
+    /// thread of its own.
+    flushing: HashMap<u32, u32>,
     flying: ByAddress,
     flushes: Flushes,
 }
@@ -44,6 +47,13 @@ impl Issued {
             let old = self.count.saturating_sub(QUEUED as u64 / 2);
             self.queued.retain(|_, (_, number)| *number > old);
         }
+        let is_flush = op_of(head) == Op::Flush;
+        if is_flush || head.has(Category::Flush) {
+            self.flushing.entry(head.device).or_insert(head.pid);
+        }
+        if is_flush {
+            return;
+        }
         let key = (head.device, head.sector);
         self.queued.insert(key, (head.pid, self.count));
     }
@@ -51,8 +61,8 @@ impl Issued {
     fn issue(&mut self, reader: &mut Reader, at: u64, head: &Head) -> Result<(), Error> {
         let op = op_of(head);
         let key = (head.device, head.sector);
-        let owner = self.queued.remove(&key).map_or(head.pid, |(pid, _)| pid);
         if op == Op::Flush {
+            let owner = self.flushing.remove(&head.device).unwrap_or(head.pid);
             let sent = reader.push(at, owner, op, head)?;
             self.flushes.sent(head.device, sent);
             return Ok(());
@@ -62,6 +72,7 @@ impl Issued {
         if self.flying.get(&key).is_some_and(again) {
             return Ok(());
         }
+        let owner = self.queued.remove(&key).map_or(head.pid, |(pid, _)| pid);
         let sent = reader.push(at, owner, op, head)?;
         let left = u64::from(head.bytes);
         self.flying.insert(key, Flying { sent, left });

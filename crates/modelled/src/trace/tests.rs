@@ -136,6 +136,99 @@ fn a_flush_before_a_write_is_a_request_of_its_own() {
     assert_eq!(record.requests.outline().recorded, Some(8));
 }
 
+/// Notes that name processes.
+fn names(named: &[(u32, &str)]) -> Vec<u8> {
+    let note = |&(pid, name): &(u32, &str)| {
+        let mut bytes = Head {
+            action: Category::Notify as u32,
+            pid,
+            pdu_len: 16,
+            ..Head::default()
+        }
+        .to_bytes()
+        .to_vec();
+        bytes.extend(name.as_bytes());
+        bytes.resize(bytes.len() + 16 - name.len(), 0);
+        bytes
+    };
+    named.iter().flat_map(note).collect()
+}
+
+/// A call of fsync every 100 ns: the writer's data; the journal's blocks; its commit, before which a thread of the kernel's block
+/// layer issues the flush.
+fn fsyncs(folder: &Path, count: u64) -> Trace {
+    const SYNC: u32 = WRITE | Category::Sync as u32;
+    const FUA: u32 = SYNC | Category::Fua as u32;
+    const FLUSH: u32 = Category::Flush as u32;
+    let one = |i: u64| {
+        [
+            (0, Action::Queue, SYNC, 8, 4096, 7),
+            (1, Action::Issue, SYNC, 8, 4096, 7),
+            (20, Action::Complete, SYNC, 8, 4096, 0),
+            (30, Action::Queue, SYNC, 64, 8192, 50),
+            (31, Action::Issue, SYNC, 64, 8192, 50),
+            (50, Action::Complete, SYNC, 64, 8192, 0),
+            (51, Action::Queue, FUA | FLUSH, 80, 4096, 50),
+            (52, Action::Issue, WRITE | FLUSH, 0, 0, 9),
+            (60, Action::Complete, WRITE | FLUSH, 0, 0, 0),
+            (61, Action::Issue, FUA, 80, 4096, 9),
+            (70, Action::Complete, FUA, 80, 4096, 0),
+        ]
+        .map(|(at, action, flags, sector, bytes, pid)| {
+            (100 * i + at, action, flags, sector, bytes, pid)
+        })
+    };
+    let events: Vec<_> = (0..count).flat_map(one).collect();
+    drop(traced(folder, &events));
+    let path = folder.join("sda.blktrace.0");
+    let mut bytes = names(&[(7, "fsync"), (50, "jbd2/sda1-8"), (9, "kworker/0:1H")]);
+    bytes.extend(std::fs::read(&path).unwrap());
+    std::fs::write(&path, bytes).unwrap();
+    Trace::open(&folder.join("sda")).unwrap()
+}
+
+#[test]
+fn a_process_waits_for_the_journal_and_the_journal_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let gaps = |source| {
+        let record = read(&mut fsyncs(folder.path(), 2), source, None).unwrap();
+        let requests = all(&record);
+        assert!(requests[3].reaction == Some(4) && requests[0].reaction == Some(1));
+        requests.iter().map(|r| r.gap).collect::<Vec<_>>()
+    };
+    let each = [Some(11), Some(2), Some(1)];
+    let expected = [&[None], &each[..], &[Some(31)], &each].concat();
+    assert_eq!(gaps(Source::Issue), expected);
+    // The bio of the commit is a flush and a write at once.
+    let each = [Some(10), Some(1), None];
+    let expected = [&[None], &each[..], &[Some(30)], &each].concat();
+    assert_eq!(gaps(Source::Queue), expected);
+}
+
+#[test]
+fn writeback_by_a_worker_follows_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let writes = |i: u64| {
+        [
+            (10 * i, Action::Issue, WRITE, 8 * i, 4096, 9),
+            (10 * i + 5, Action::Complete, WRITE, 8 * i, 4096, 0),
+        ]
+    };
+    let events: Vec<_> = (0..20).flat_map(writes).collect();
+    drop(traced(folder.path(), &events));
+    let path = folder.path().join("sda.blktrace.0");
+    let plain = std::fs::read(&path).unwrap();
+    let of = |name: &str| {
+        std::fs::write(&path, [names(&[(9, name)]), plain.clone()].concat()).unwrap();
+        let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
+        all(&read(&mut trace, Source::Issue, None).unwrap())
+    };
+    let worker = of("kworker/u4:2");
+    assert!(worker.iter().all(|r| r.is_timed && r.gap.is_none()));
+    let process = of("dd");
+    assert!(process[1..].iter().all(|r| !r.is_timed && r.gap == Some(5)));
+}
+
 #[test]
 fn what_is_missing_is_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -165,7 +165,21 @@ fn beside(document: &str, group: &Group) -> Sheet {
         .map(title)
         .collect();
     sheet.rows.retain(|row| shown.contains(&row.group));
+    drop_empty(&mut sheet);
     sheet
+}
+
+/// Leaves out published columns that have no number in any row.
+fn drop_empty(sheet: &mut Sheet) {
+    let none = |row: &doc::Row, at: usize| row.cells.get(at).is_none_or(|cell| cell.lines == ["-"]);
+    for at in (0..sheet.columns.len()).rev() {
+        if sheet.columns[at].published && sheet.rows.iter().all(|row| none(row, at)) {
+            sheet.columns.remove(at);
+            for row in &mut sheet.rows {
+                row.cells.remove(at);
+            }
+        }
+    }
 }
 
 /// What a pass of any set reads.
@@ -241,4 +255,38 @@ fn lines(scan: &Scan) -> Section<'_> {
     });
     section.blocks.extend(groups);
     section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_columns_without_a_number_are_left_out() {
+        let columns = [
+            Column::figures("real"),
+            Column::figures("16 Sep").published(),
+            Column::figures("21 Sep").unit("s").published(),
+            Column::figures("21 Sep").unit("x").published(),
+        ];
+        let rows = [["-", "-", "1", "-"], ["-", "-", "-", "-"]];
+        let rows = rows.map(|cells| {
+            let label = std::iter::once(Cell::from("0a"));
+            doc::Row::new(label.chain(cells.map(Cell::from)))
+        });
+        let mut sheet = Sheet::new("times".to_owned(), "pass", columns).rows(rows);
+        drop_empty(&mut sheet);
+        let heads: Vec<_> = sheet
+            .columns
+            .iter()
+            .map(|column| column.unit.as_str())
+            .collect();
+        // Their own column stays, although it has no number either.
+        assert_eq!(heads, ["", "", "s"]);
+        let words = |row: &doc::Row| -> Vec<String> {
+            row.cells.iter().map(|cell| cell.lines.concat()).collect()
+        };
+        let words: Vec<_> = sheet.rows.iter().map(words).collect();
+        assert_eq!(words, [["0a", "-", "1"], ["0a", "-", "-"]]);
+    }
 }

@@ -7,7 +7,7 @@ use ::blockio::layer::{OnModel, Recording};
 use ::check::{Cost, Observer, Pass};
 use ::device::{Catalogue, Variation};
 use ::modelled::checker::{self, job};
-use ::modelled::{Error, Estimator, Report, cannot_tell, catalogue};
+use ::modelled::{Error, Estimator, Report, catalogue};
 use progress::Progress;
 
 use crate::cli::check::CheckArgs;
@@ -81,7 +81,7 @@ impl Wanted {
             timing: "modelled",
             subject: format!("this check of {}", words::printable(&subject)),
             mode: job.mode(),
-            cannot_tell: cannot_tell(job.mode()),
+            cannot_tell: job.cannot_tell(),
             cpu: self.cpu,
             runs: estimator.runs,
             seed: estimator.seed,

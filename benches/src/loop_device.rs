@@ -1,0 +1,53 @@
+//! A loop device that is detached when it is dropped.
+
+use anyhow::Result;
+
+use crate::run::output;
+
+/// A file or a device under a loop device, read and written past the page cache.
+#[derive(Debug)]
+pub(crate) struct Loop {
+    node: String,
+}
+
+impl Loop {
+    /// Attaches a file or a device.
+    ///
+    /// # Errors
+    /// What losetup says.
+    pub(crate) fn attach(path: &str) -> Result<Loop> {
+        Loop::with(path, &[])
+    }
+
+    /// Attaches it for reading only.
+    ///
+    /// # Errors
+    /// What losetup says.
+    pub(crate) fn read_only(path: &str) -> Result<Loop> {
+        Loop::with(path, &["--read-only"])
+    }
+
+    fn with(path: &str, more: &[&str]) -> Result<Loop> {
+        let words = [more, &["--direct-io=on", "--find", "--show", path]].concat();
+        let node = output("losetup", &words)?.trim().to_owned();
+        Ok(Loop { node })
+    }
+
+    /// The device.
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Leaves it attached.
+    pub(crate) fn leave(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Err(error) = output("losetup", &["--detach", &self.node]) {
+            eprintln!("{error}");
+        }
+    }
+}
