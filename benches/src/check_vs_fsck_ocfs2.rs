@@ -24,7 +24,7 @@ use crate::checker_rows;
 use crate::needs;
 use crate::pairs::Pairs;
 use crate::run::verdict;
-use crate::table::{Printer, Row, Table};
+use crate::table::{Row, Table};
 
 /// Files of the measurements of 2011.
 const FILES: u64 = 1_556_247;
@@ -135,13 +135,10 @@ fn compare(checkers: &Checkers, arguments: &Arguments, image: &Path) -> Result<b
             )?);
         }
     }
-    let mut printer = Printer::default();
-    printer.show(&table);
-    printer.show(&memory(peaks));
-    if let Some(table) = beside {
-        printer.show(&table);
-    }
-    Ok(printer.all_met())
+    let mut memory = checker_rows::memory_table("fsck.ocfs2");
+    memory.rows.push(memory_row(peaks));
+    let tables: Vec<&Table> = [&table, &memory].into_iter().chain(&beside).collect();
+    Ok(checker_rows::show(&tables))
 }
 
 fn row(part: Part, pairs: &Pairs) -> Row {
@@ -149,18 +146,8 @@ fn row(part: Part, pairs: &Pairs) -> Row {
 }
 
 /// At most half of fsck.ocfs2's.
-fn memory(peaks: Peaks) -> Table {
-    let mut table = Table::new("Peak memory, MiB", &["check", "fsck.ocfs2", "ratio"]);
-    let ratio = peaks.ours / peaks.theirs;
-    let cells = [
-        format!("{:.1}", peaks.ours),
-        format!("{:.1}", peaks.theirs),
-        format!("{ratio:.2}"),
-    ];
-    table
-        .rows
-        .push(Row::new("MiB", cells, "<= 0.50", ratio <= 0.5));
-    table
+fn memory_row(peaks: Peaks) -> Row {
+    checker_rows::memory("MiB", Some(0.5), peaks)
 }
 
 #[cfg(test)]
@@ -186,6 +173,6 @@ mod tests {
             ours,
             theirs: 100.0,
         };
-        assert!(memory(peaks(50.0)).all_met() && !memory(peaks(50.1)).all_met());
+        assert!(memory_row(peaks(50.0)).met && !memory_row(peaks(50.1)).met);
     }
 }

@@ -25,7 +25,7 @@ use crate::checker_rows;
 use crate::needs;
 use crate::pairs::Pairs;
 use crate::run::verdict;
-use crate::table::{Printer, Row, Table};
+use crate::table::{Row, Table};
 
 /// Measures the checker against xfs_repair.
 #[derive(Parser, Debug)]
@@ -144,7 +144,7 @@ fn compare(checkers: &Checkers, arguments: &Arguments, image: &Path) -> Result<b
     let reads = checkers.reads(image)?;
     let bytes = reads.0;
     let mut table = checker_rows::table(arguments.files, reads, "xfs_repair");
-    let mut memory = Table::new("Peak memory, MiB", &["check", "xfs_repair", "ratio"]);
+    let mut memory = checker_rows::memory_table("xfs_repair");
     let mut beside = None;
     for &part in &arguments.parts {
         let measure = |image: &Path, from, words| {
@@ -172,13 +172,8 @@ fn compare(checkers: &Checkers, arguments: &Arguments, image: &Path) -> Result<b
             )?);
         }
     }
-    let mut printer = Printer::default();
-    printer.show(&table);
-    printer.show(&memory);
-    if let Some(table) = beside {
-        printer.show(&table);
-    }
-    Ok(printer.all_met())
+    let tables: Vec<&Table> = [&table, &memory].into_iter().chain(&beside).collect();
+    Ok(checker_rows::show(&tables))
 }
 
 /// The fastest of xfs_repair's settings on this image, by the shorter of two cold runs each.
@@ -205,17 +200,7 @@ fn row(part: Part, pairs: &Pairs) -> Row {
 
 /// At most a quarter of what xfs_repair takes by default.
 fn memory_row(part: Part, peaks: Peaks) -> Row {
-    let ratio = peaks.ours / peaks.theirs;
-    let cells = [
-        format!("{:.1}", peaks.ours),
-        format!("{:.1}", peaks.theirs),
-        format!("{ratio:.2}"),
-    ];
-    let goal = part
-        .memory()
-        .map_or(String::new(), |most| format!("<= {most:.2}"));
-    let met = part.memory().is_none_or(|most| ratio <= most);
-    Row::new(part.name(), cells, goal, met)
+    checker_rows::memory(part.name(), part.memory(), peaks)
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::check_vs_e2fsck::{cold, plain_reader};
+use crate::check_vs_e2fsck::{Peaks, cold, plain_reader};
 use crate::pairs::{Pairs, median};
 use crate::run::Stop;
-use crate::table::{Row, Table};
+use crate::table::{Printer, Row, Table};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -41,6 +41,33 @@ pub(crate) fn faster(name: &str, target: Option<f64>, pairs: &Pairs) -> Row {
     let goal = target.map_or(String::new(), |target| format!(">= {target:.0}"));
     let met = target.is_none_or(|target| faster.ratio() >= target);
     Row::new(name, cells, goal, met)
+}
+
+/// Peak memory of both, MiB, and the share of the reference's that the checker takes, at most `most`. Without a bound it is met.
+pub(crate) fn memory(name: &str, most: Option<f64>, peaks: Peaks) -> Row {
+    let ratio = peaks.ours / peaks.theirs;
+    let cells = [
+        format!("{:.1}", peaks.ours),
+        format!("{:.1}", peaks.theirs),
+        format!("{ratio:.2}"),
+    ];
+    let goal = most.map_or(String::new(), |most| format!("<= {most:.2}"));
+    let met = most.is_none_or(|most| ratio <= most);
+    Row::new(name, cells, goal, met)
+}
+
+/// The table of [`memory`] rows.
+pub(crate) fn memory_table(program: &str) -> Table {
+    Table::new("Peak memory, MiB", &["check", program, "ratio"])
+}
+
+/// Prints the tables, and says whether all targets were met.
+pub(crate) fn show(tables: &[&Table]) -> bool {
+    let mut printer = Printer::default();
+    for table in tables {
+        printer.show(table);
+    }
+    printer.all_met()
 }
 
 /// The cold times of `pairs` beside a plain reader of as many bytes, which reads the image once for each pair. `read` is what the

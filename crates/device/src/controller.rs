@@ -18,6 +18,8 @@ pub struct Parameters {
     pub request: Nanoseconds,
     /// Bytes a second to the host.
     pub rate: f64,
+    /// A request's time and that of its bytes pass side by side, as limits of requests and of bytes a second do: the longer one counts.
+    pub side_by_side: bool,
     /// Unit of the read cache in bytes; 0 for no read cache.
     pub unit: u64,
     /// Units that the read cache holds.
@@ -60,6 +62,8 @@ pub struct Controller {
     parts: Parameters,
     child: Box<dyn Model>,
     processor: Serial,
+    /// Moves the bytes, where that is beside the processor's work.
+    mover: Serial,
     waiting: Slab<Waiting>,
     purposes: Slab<Purpose>,
     units: HashMap<u64, Unit>,
@@ -88,6 +92,7 @@ impl Controller {
             parts,
             child,
             processor: Serial::default(),
+            mover: Serial::default(),
             waiting: Slab::default(),
             purposes: Slab::default(),
             units: HashMap::new(),
@@ -126,10 +131,15 @@ impl Controller {
     }
 
     fn process(&mut self, ready: Nanoseconds, len: u64) -> Nanoseconds {
-        let transfer = moving(len, self.parts.rate);
-        self.usage.overhead += self.parts.request;
+        let (request, transfer) = (self.parts.request, moving(len, self.parts.rate));
+        self.usage.overhead += request;
+        if self.parts.side_by_side {
+            self.usage.transfer += transfer.saturating_sub(request);
+            let moved = self.mover.occupy(ready, transfer);
+            return self.processor.occupy(ready, request).max(moved);
+        }
         self.usage.transfer += transfer;
-        self.processor.occupy(ready, self.parts.request + transfer)
+        self.processor.occupy(ready, request + transfer)
     }
 
     /// All of a read is here: it goes to the host.

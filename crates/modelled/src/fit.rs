@@ -233,13 +233,9 @@ fn fitted(loads: &[Load; LOADS], measured: &[f64; LOADS]) -> Figures {
             best = *form;
         }
     }
-    let figures = best.0;
-    // On a link of its own the bytes of a read alone add to it.
-    let bytes = figures.rate.filter(|_| figures.overlap);
-    let bytes = bytes.map_or(0.0, |rate| SMALL as f64 / rate);
     Figures {
-        latency: (alone - small - bytes).max(0.0),
-        ..figures
+        latency: (alone - small).max(0.0),
+        ..best.0
     }
 }
 
@@ -248,11 +244,10 @@ fn file(name: &str, path: &Path, size: u64, figures: Figures) -> String {
     let rate = figures.rate.map_or_else(String::new, |rate| {
         format!(", rate = \"{:.3} MB/s\"", rate / 1e6)
     });
-    // The controller does one request after the other; the link passes the bytes of one while the controller has the next.
-    let (of_controller, of_link) = if figures.overlap {
-        ("", &*rate)
+    let overlap = if figures.overlap {
+        ", side_by_side = true"
     } else {
-        (&*rate, "")
+        ""
     };
     let from = words::quoted(&path.display().to_string()).replace(['"', '\\'], "'");
     let capacity = (size / 4096 * 4096).max(1 << 20);
@@ -272,8 +267,8 @@ stands_for = "fitted to {from}"
 level = 0
 chunk = "1m"
 members = "1 x {name}-medium"
-controller = {{ request_ms = {:.6}{of_controller}, source = "fitted: fslab device bench" }}
-link = {{ latency_ms = {:.6}{of_link}, source = "fitted: fslab device bench" }}
+controller = {{ request_ms = {:.6}{rate}{overlap}, source = "fitted: fslab device bench" }}
+link = {{ latency_ms = {:.6}, source = "fitted: fslab device bench" }}
 source = {{ chunk = "fitted", members = "fitted" }}
 "#,
         figures.request * 1e3,

@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use workload::group::each;
 use workload::{Error, Observer, Outcome, Workload, metadata, shared};
 
-use crate::identity;
 use crate::launcher::Launcher;
 use crate::protocol::{GO, Job, Message, Process, Sign, line, read};
 use crate::watch::Watch;
+use crate::{identity, shared_memory};
 
 /// How often the interrupt and the clock are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -336,6 +336,7 @@ impl Launch {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
+        shared_memory::remove(&self.watch.segments);
     }
 }
 

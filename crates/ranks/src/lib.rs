@@ -19,6 +19,7 @@ pub mod mpi;
 mod outcome;
 pub mod protocol;
 pub mod rank;
+mod shared_memory;
 mod watch;
 
 pub use launch::Launched;

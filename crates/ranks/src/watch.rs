@@ -1,6 +1,7 @@
 //! What is known of the ranks of a launch, from their signs: who is there, how far each is, who failed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use workload::group::Stage;
 
 use crate::outcome::death;
 use crate::protocol::{Process, Sign};
+use crate::{identity, shared_memory};
 
 /// Lines of the launcher that are kept.
 const NOTES: usize = 200;
@@ -27,6 +29,8 @@ pub(crate) struct Failed {
 pub(crate) struct Watch {
     /// Processes that have begun.
     pub(crate) processes: Vec<Process>,
+    /// Files of shared memory that ranks of this machine have.
+    pub(crate) segments: Vec<PathBuf>,
     /// Rank and node by process number.
     ranks: BTreeMap<u32, (u32, String)>,
     /// Phases in their order.
@@ -38,11 +42,23 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
+    /// Whether it is a rank of this machine. Other nodes have the same numbers.
+    fn is_here(&self, pid: u32) -> bool {
+        let boot = identity::boot();
+        let mut known = self.processes.iter().filter(|known| known.pid == pid);
+        known.any(|known| known.boot == boot && identity::is_alive(known))
+    }
+
     /// Takes a sign. The result is whether it is news, and how much more work was done.
     pub(crate) fn take(&mut self, sign: Sign) -> u64 {
         match sign {
             Sign::Begun(process) => self.processes.push(process),
-            Sign::Is { rank, pid, node } => drop(self.ranks.insert(pid, (rank, node))),
+            Sign::Is { rank, pid, node } => {
+                if self.is_here(pid) {
+                    self.segments.extend(shared_memory::mapped(pid));
+                }
+                self.ranks.insert(pid, (rank, node));
+            }
             Sign::At {
                 rank,
                 phase,

@@ -25,6 +25,8 @@ use crate::frame::memory::Guard;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
 
+/// Blocks of the shortest allocation group (`XFS_MIN_AG_BLOCKS`).
+const LEAST_GROUP: u32 = 64;
 /// Sectors may have this many bytes at most.
 const MOST_SECTOR: usize = 32 << 10;
 
@@ -55,7 +57,7 @@ pub(super) fn open<'a>(
     if !is_supported(&sb, log) {
         return None;
     }
-    let geo = match Geometry::new(&sb) {
+    let mut geo = match Geometry::new(&sb) {
         Ok(geo) => geo,
         Err(error) => {
             // Without a usable geometry nothing else can be read.
@@ -65,12 +67,15 @@ pub(super) fn open<'a>(
             return None;
         }
     };
-    if geo.sector_size > geo.block_size || u64::from(geo.ag_count) > source.len() / 512 {
+    if geo.sector_size > geo.block_size
+        || geo.ag_blocks < LEAST_GROUP
+        || u64::from(geo.ag_count) > source.len() / 512
+    {
         if found.is_none() {
             log.add(
                 Finding::new(&SB_BAD_SIZE)
                     .group(0)
-                    .note("more groups than the source has room for"),
+                    .note("groups that are too short, or more than the source has room for"),
             );
         }
         return None;
@@ -84,6 +89,11 @@ pub(super) fn open<'a>(
         );
         return None;
     }
+    // A number of groups that the blocks do not go with was reported above. Groups without a block take memory for nothing.
+    let with_blocks = geo.blocks.div_ceil(geo.ag_blocks.into());
+    geo.ag_count = geo
+        .ag_count
+        .min(u32::try_from(with_blocks).unwrap_or(u32::MAX));
     log.set_geometry(&geo);
     let volume = Volume {
         source,

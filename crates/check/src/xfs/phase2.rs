@@ -18,6 +18,7 @@ mod tree_name;
 mod uses;
 mod walk;
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use blockio::{Content, Span};
@@ -91,14 +92,38 @@ pub(super) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
     Ok(State::new(volume, chunks, claims, kept)?)
 }
 
-/// Reads and judges the headers of all groups.
+/// Bytes of headers that are held at once: a superblock may name any number of groups.
+const HEADERS_HELD: usize = 4 << 20;
+
+/// Reads and judges the headers of all groups, some thousands at once.
 fn headers(volume: &Volume<'_>, lsn: &LargestLsn, log: &mut Log) -> Result<Vec<Headers>, Failure> {
     let geo = &volume.geo;
+    let at_once = HEADERS_HELD / (4 * geo.sector_size as usize);
+    let mut groups = Vec::with_capacity(geo.ag_count as usize);
+    for first in (0..geo.ag_count).step_by(at_once) {
+        let end = geo.ag_count.min(first.saturating_add(at_once as u32));
+        for (ag, sectors) in (first..end).zip(sectors(volume, first..end)?) {
+            if let Some(bytes) = sectors {
+                groups.push(group(volume, ag, &bytes, lsn, log));
+            } else {
+                log.add(Finding::new(&AG_READ).group(ag));
+                groups.push(Headers::default());
+            }
+        }
+    }
+    Ok(groups)
+}
+
+/// The four sectors of each of these groups; none where they cannot be read.
+fn sectors(volume: &Volume<'_>, groups: Range<u32>) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+    let geo = &volume.geo;
     let size = geo.sector_size as usize;
-    let buffers: Vec<Mutex<(Vec<u8>, bool)>> = (0..geo.ag_count)
+    let first = groups.start;
+    let buffers: Vec<Mutex<(Vec<u8>, bool)>> = groups
+        .clone()
         .map(|_| Mutex::new((vec![0; 4 * size], true)))
         .collect();
-    let spans = (0..geo.ag_count).map(|ag| {
+    let spans = groups.map(|ag| {
         let start = geo.header_offset(ag, 0);
         Span {
             tag: ag.into(),
@@ -110,11 +135,12 @@ fn headers(volume: &Volume<'_>, lsn: &LargestLsn, log: &mut Log) -> Result<Vec<H
         spans.collect(),
         || (),
         |(), piece| {
-            let Some(buffer) = buffers.get(piece.tag as usize) else {
+            let ag = piece.tag as u32;
+            let Some(buffer) = buffers.get((ag - first) as usize) else {
                 return;
             };
             let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
-            let at = (piece.offset - geo.header_offset(piece.tag as u32, 0)) as usize;
+            let at = (piece.offset - geo.header_offset(ag, 0)) as usize;
             match &piece.content {
                 Content::Data(bytes) => {
                     if let Some(room) = buffer.0.get_mut(at..at + bytes.len()) {
@@ -126,17 +152,11 @@ fn headers(volume: &Volume<'_>, lsn: &LargestLsn, log: &mut Log) -> Result<Vec<H
             }
         },
     )?;
-    let mut groups = Vec::with_capacity(buffers.len());
-    for (ag, buffer) in buffers.into_iter().enumerate() {
-        let (bytes, is_read) = buffer.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if is_read {
-            groups.push(group(volume, ag as u32, &bytes, lsn, log));
-        } else {
-            log.add(Finding::new(&AG_READ).group(ag as u32));
-            groups.push(Headers::default());
-        }
-    }
-    Ok(groups)
+    let buffers = buffers
+        .into_iter()
+        .map(|buffer| buffer.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let read = buffers.map(|(bytes, is_read)| is_read.then_some(bytes));
+    Ok(read.collect())
 }
 
 /// Judges the four sectors of a group.

@@ -40,6 +40,7 @@ impl Model for Child {
 const PLAIN: Parameters = Parameters {
     request: 0,
     rate: f64::INFINITY,
+    side_by_side: false,
     unit: 0,
     units: 0,
     read_ahead: 0,
@@ -83,6 +84,26 @@ fn requests_pass_one_after_the_other_with_their_time_and_their_bytes() {
     // Together below, then 1 ms and 1 ms of transfer each, in turn.
     let times: Vec<u64> = drain(&mut controller).iter().map(|c| c.at / MS).collect();
     assert_eq!(times, [7, 9, 11]);
+}
+
+#[test]
+fn of_limits_side_by_side_the_longer_one_counts() {
+    let parts = Parameters {
+        request: 2 * MS,
+        rate: 4096.0 * 1000.0,
+        side_by_side: true,
+        ..PLAIN
+    };
+    let times = |len: u64| -> Vec<u64> {
+        let (mut controller, _) = controller(parts, 0);
+        for tag in 0..3 {
+            controller.submit(0, Request::read(tag, tag * 65_536, len));
+        }
+        drain(&mut controller).iter().map(|c| c.at / MS).collect()
+    };
+    // 1 ms of bytes each, then 4.
+    assert_eq!(times(4096), [2, 4, 6]);
+    assert_eq!(times(16_384), [4, 8, 12]);
 }
 
 #[test]

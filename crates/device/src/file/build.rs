@@ -195,6 +195,7 @@ fn controller(
     let parts = controller::Parameters {
         request: (parts.request * MS * factor) as Nanoseconds,
         rate: parts.rate / factor,
+        side_by_side: parts.side_by_side,
         unit: parts.unit,
         units: units as usize,
         read_ahead: parts.read_ahead,

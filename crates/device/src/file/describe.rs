@@ -158,6 +158,9 @@ fn of_controller(controller: &Controller) -> String {
         controller.request,
         rate(controller.rate)
     );
+    if controller.side_by_side {
+        text += " side by side";
+    }
     // Writing to a string cannot fail.
     if controller.unit > 0 {
         let _ = write!(text, ", reads units of {}", words::bytes(controller.unit));

@@ -136,6 +136,8 @@ struct ControllerTable {
     #[serde(default)]
     request_ms: f64,
     rate: Option<Rate>,
+    #[serde(default)]
+    side_by_side: bool,
     unit: Option<Size>,
     cache: Option<Size>,
     #[serde(default)]
@@ -552,6 +554,7 @@ fn controller(table: &ControllerTable, chunk: u64) -> Result<Controller, String>
     Ok(Controller {
         request: time("controller.request_ms", table.request_ms)?,
         rate: table.rate.map_or(f64::INFINITY, |rate| rate.0),
+        side_by_side: table.side_by_side,
         unit,
         // A unit that was read stays for what reads the rest of it.
         cache: cache.max(unit * 64),

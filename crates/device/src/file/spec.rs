@@ -243,6 +243,8 @@ pub struct Controller {
     pub request: f64,
     /// Rate to the host, bytes a second; infinite where none is given.
     pub rate: f64,
+    /// The time of a request and that of its bytes pass side by side.
+    pub side_by_side: bool,
     /// Unit of the read cache, bytes; 0 for none.
     pub unit: u64,
     /// Read cache in bytes.

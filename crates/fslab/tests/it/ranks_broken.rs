@@ -3,7 +3,7 @@
 use crate::common;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -82,6 +82,26 @@ fn judge(mpi: &Mpi, scratch: &Scratch, mut child: Child, says: &str) {
     assert_eq!(fs::read_dir(scratch.join("data")).unwrap().count(), 0);
 }
 
+/// Files of shared memory that these processes have.
+fn segments(ranks: &[i32]) -> Vec<PathBuf> {
+    let maps = ranks
+        .iter()
+        .filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).ok());
+    let lines: Vec<String> = maps
+        .flat_map(|maps| maps.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let names = lines
+        .iter()
+        .filter_map(|line| line.get(line.find("/dev/shm/")?..));
+    names.map(PathBuf::from).collect()
+}
+
+/// MPICH keeps a segment of shared memory, and removes it only when it ends by itself.
+fn no_segment_is_left(segments: &[PathBuf]) {
+    let left: Vec<_> = segments.iter().filter(|path| path.exists()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 fn send(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
@@ -93,8 +113,10 @@ fn a_killed_rank_fails_its_trial_alone() {
         let child = begin(&mpi, &scratch);
         let ranks = wait_for_work(&scratch);
         assert_eq!(ranks.len(), 2, "{}", mpi.name);
+        let segments = segments(&ranks);
         send(ranks[1], Signal::KILL);
         judge(&mpi, &scratch, child, "9");
+        no_segment_is_left(&segments);
     }
 }
 
@@ -104,8 +126,10 @@ fn a_stopped_rank_fails_its_trial_alone() {
         let scratch = Scratch::new();
         let child = begin(&mpi, &scratch);
         let ranks = wait_for_work(&scratch);
+        let segments = segments(&ranks);
         send(ranks[0], Signal::STOP);
         judge(&mpi, &scratch, child, "no progress for 8 s");
+        no_segment_is_left(&segments);
     }
 }
 

@@ -9,16 +9,14 @@ use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
     QUOTA_BCOUNT, QUOTA_BIGTIME, QUOTA_ICOUNT, QUOTA_LOST_G, QUOTA_LOST_P, QUOTA_LOST_U,
-    QUOTA_MISSING, QUOTA_NONE, QUOTA_RTBCOUNT,
+    QUOTA_MISSING, QUOTA_RTBCOUNT,
 };
 
 /// Compares the kinds that were counted, where they have a file. An inode that the superblock names is in use whether quotas are or not.
 pub(super) fn run(volume: &Volume<'_>, rules: &Rules, state: &State, log: &mut Log) {
     let counted = counted(volume.sb.sb_qflags.get());
+    // Flags alone mean nothing: xfs_repair looks at them only where an inode of quotas is in use.
     if rules.quota == [0; 3] {
-        if counted != [false; 3] {
-            log.add(Finding::new(&QUOTA_NONE));
-        }
         return;
     }
     let lost = [&QUOTA_LOST_U, &QUOTA_LOST_G, &QUOTA_LOST_P];

@@ -1,18 +1,21 @@
 //! What the comparison with `xfs_repair -n` over every field of filesystems that a kernel had filled has shown.
 
+use check::report::Judge;
 use ondisk::bytes::be16;
 use ondisk::xfs::btree::ForkRoot;
 use ondisk::xfs::{Extent, checksum, dinode};
 
 use super::disk::Disk;
-use super::strict::{expect, put};
-use super::volume::{forged, tools};
+use super::strict::{expect, fresh, put, repair};
+use super::volume::{forged, lines, report, tools};
 
 /// Bytes of the head of a block of a fork's btree, version 5.
 const TREE_HEAD: usize = 72;
 /// Where such a block, and a value's block, has what.
 const RIGHT: usize = 16;
 const VALUE_OWNER: usize = 32;
+/// Where the superblock has the flags of quotas.
+const QUOTA_FLAGS: usize = 176;
 
 /// The last block of each level has no right neighbour. xfs_repair looks at leaves, and at blocks below a node that has none itself:
 /// not at the level below the root.
@@ -112,4 +115,22 @@ fn a_directory_whose_extents_reach_into_the_attribute_fork() {
     });
     disk.inode(directory, |bytes| bytes[82] = 1);
     expect(&image, "XFS-CONN-MAP", true);
+}
+
+/// Flags of quotas say nothing where the superblock has neither the feature nor an inode of quotas.
+#[test]
+fn flags_of_quotas_alone() {
+    let Some(image) = fresh(&[]) else {
+        return;
+    };
+    let disk = Disk::open(&image.image);
+    for flags in [0x7_u16, 0x3c0, 0xffff] {
+        disk.header(0, 0, |bytes| put(bytes, QUOTA_FLAGS, &flags.to_be_bytes()));
+        let found = report(&image.image, 2);
+        let ours = found.verdict(Judge::Reference).exit_code;
+        assert_eq!(ours, 0, "{flags:#x}: {:#?}", lines(&found));
+        if let Some(theirs) = repair(&image) {
+            assert_eq!(theirs, 0, "{flags:#x}");
+        }
+    }
 }
