@@ -423,9 +423,7 @@ impl Model for Controller {
 
     fn advance(&mut self, now: Nanoseconds, done: &mut Vec<Completion>) {
         self.run(now);
-        while let Some((at, tag)) = self.done.pop_due(now) {
-            done.push(Completion { tag, at });
-        }
+        self.done.complete(now, done);
     }
 
     fn usage(&self, parts: &mut Vec<Usage>) {

@@ -32,6 +32,8 @@ mod file;
 mod limits;
 pub mod link;
 mod model;
+#[cfg(test)]
+mod noted;
 mod random;
 pub mod replay;
 mod slab;

@@ -116,9 +116,7 @@ impl Model for Link {
 
     fn advance(&mut self, now: Nanoseconds, done: &mut Vec<Completion>) {
         self.run(now);
-        while let Some((at, tag)) = self.done.pop_due(now) {
-            done.push(Completion { tag, at });
-        }
+        self.done.complete(now, done);
     }
 
     fn usage(&self, parts: &mut Vec<Usage>) {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::model::Nanoseconds;
+use crate::model::{Completion, Nanoseconds};
 
 /// Values by the time at which they are due; equal times keep the order of insertion.
 #[derive(Debug)]
@@ -43,6 +43,16 @@ impl<T> Timeline<T> {
         }
         let Reverse((at, key)) = self.heap.pop()?;
         Some((at, self.values.remove(&key)?))
+    }
+}
+
+/// Requests by the time at which they are done.
+impl Timeline<u64> {
+    /// Takes those that are done by `now`.
+    pub(crate) fn complete(&mut self, now: Nanoseconds, done: &mut Vec<Completion>) {
+        while let Some((at, tag)) = self.pop_due(now) {
+            done.push(Completion { tag, at });
+        }
     }
 }
 

@@ -82,55 +82,20 @@ fn copies(layout: &Layout, address: u64, len: u64) -> Vec<Part> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use super::super::{Array, Strategy};
     use super::*;
-    use crate::model::{Completion, Model, Op, Request, Usage, run_alone};
-    use crate::timeline::{Serial, Timeline};
+    use crate::model::{Model, Op, Request, run_alone};
+    use crate::noted::{Noted, Sent};
 
     const MIB: u64 = 1 << 20;
     const MS: u64 = 1_000_000;
 
-    type Sent = Arc<Mutex<Vec<(usize, Op, u64)>>>;
-
-    /// A member that takes 1 ms for each request, one at a time.
-    struct Member {
-        number: usize,
-        sent: Sent,
-        server: Serial,
-        done: Timeline<u64>,
-    }
-
-    impl Model for Member {
-        fn capacity(&self) -> u64 {
-            16 * MIB
-        }
-        fn submit(&mut self, now: Nanoseconds, request: Request) {
-            let what = (self.number, request.op, request.offset / MIB);
-            self.sent.lock().unwrap().push(what);
-            self.done.push(self.server.occupy(now, MS), request.tag);
-        }
-        fn next_event(&self) -> Option<Nanoseconds> {
-            self.done.next()
-        }
-        fn advance(&mut self, now: Nanoseconds, done: &mut Vec<Completion>) {
-            while let Some((at, tag)) = self.done.pop_due(now) {
-                done.push(Completion { tag, at });
-            }
-        }
-        fn usage(&self, _: &mut Vec<Usage>) {}
-    }
-
     fn array(level: Level, members: usize, failed: &[usize], rate: f64) -> (Array, Sent) {
         let sent = Sent::default();
         let member = |number| -> Box<dyn Model> {
-            Box::new(Member {
-                number,
-                sent: Arc::clone(&sent),
-                server: Serial::default(),
-                done: Timeline::default(),
-            })
+            let mut member = Noted::new(number, 16 * MIB, MS, &sent);
+            member.in_turn = true;
+            Box::new(member)
         };
         let layout = Layout {
             level,
@@ -164,7 +129,7 @@ mod tests {
         let sent = sent.lock().unwrap();
         let of = |member: usize, op: Op| -> Vec<u64> {
             let those = sent.iter().filter(|s| s.0 == member && s.1 == op);
-            those.map(|s| s.2).collect()
+            those.map(|s| s.2 / MIB).collect()
         };
         let all: Vec<u64> = (0..16).collect();
         assert_eq!(of(2, Op::Write), all);

@@ -1,40 +1,9 @@
-use std::sync::{Arc, Mutex};
-
 use super::*;
 use crate::model::run_alone;
+use crate::noted::{Noted, Sent};
 
 const KIB: u64 = 1024;
 const MS: u64 = 1_000_000;
-
-/// What a child was sent: operation, offset, length, in KiB.
-type Sent = Arc<Mutex<Vec<(Op, u64, u64)>>>;
-
-/// A child that takes a time for each request, whatever else it has to do.
-struct Child {
-    service: Nanoseconds,
-    sent: Sent,
-    done: Timeline<u64>,
-}
-
-impl Model for Child {
-    fn capacity(&self) -> u64 {
-        1 << 30
-    }
-    fn submit(&mut self, now: Nanoseconds, request: Request) {
-        let what = (request.op, request.offset / KIB, request.len / KIB);
-        self.sent.lock().unwrap().push(what);
-        self.done.push(now + self.service, request.tag);
-    }
-    fn next_event(&self) -> Option<Nanoseconds> {
-        self.done.next()
-    }
-    fn advance(&mut self, now: Nanoseconds, done: &mut Vec<Completion>) {
-        while let Some((at, tag)) = self.done.pop_due(now) {
-            done.push(Completion { tag, at });
-        }
-    }
-    fn usage(&self, _: &mut Vec<Usage>) {}
-}
 
 /// No time of its own, no caches.
 const PLAIN: Parameters = Parameters {
@@ -51,12 +20,15 @@ const PLAIN: Parameters = Parameters {
 
 fn controller(parts: Parameters, service: Nanoseconds) -> (Controller, Sent) {
     let sent = Sent::default();
-    let child = Child {
-        service,
-        sent: Arc::clone(&sent),
-        done: Timeline::default(),
-    };
+    let child = Noted::new(0, 1 << 30, service, &sent);
     (Controller::new(parts, Box::new(child)), sent)
+}
+
+/// What the child was sent: operation, offset and length in KiB.
+fn sent_to_child(sent: &Sent) -> Vec<(Op, u64, u64)> {
+    let sent = sent.lock().unwrap();
+    let in_kib = |s: &(usize, Op, u64, u64)| (s.1, s.2 / KIB, s.3 / KIB);
+    sent.iter().map(in_kib).collect()
 }
 
 /// All that is done until nothing happens any more, in order of time.
@@ -125,7 +97,7 @@ fn a_miss_reads_its_unit_and_the_rest_of_it_is_there() {
     // Across two units, of which one is there.
     assert_eq!(read(&mut controller, 254), 5 * MS);
     assert_eq!(
-        *sent.lock().unwrap(),
+        sent_to_child(&sent),
         [(Op::Read, 128, 128), (Op::Read, 256, 128)]
     );
     // Four others, and the first is gone.
@@ -209,7 +181,7 @@ fn cached_writes_are_destaged_by_row_and_neighbours_together() {
     assert_eq!(drain(&mut controller).len(), 5);
     let write = |at, len| (Op::Write, at, len);
     assert_eq!(
-        *sent.lock().unwrap(),
+        sent_to_child(&sent),
         [
             write(512, 4),
             write(0, 64),

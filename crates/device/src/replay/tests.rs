@@ -1,63 +1,21 @@
 mod kernel_threads;
 
 use super::*;
-use crate::model::{Completion, Model, Request, Usage};
-use crate::timeline::{Serial, Timeline};
+use crate::noted::{Noted, Sent};
 
-/// A device that serves one request at a time, in 5 ms by default.
-pub(super) struct Fixed {
-    service: u64,
-    server: Serial,
-    done: Timeline<u64>,
-    /// Where requests went.
-    offsets: Vec<u64>,
+/// A device that serves one request at a time, in 5 ms.
+pub(super) fn fixed() -> Noted {
+    fixed_of(SERVICE)
 }
 
-impl Fixed {
-    fn of(service: u64) -> Fixed {
-        Fixed {
-            service,
-            server: Serial::default(),
-            done: Timeline::default(),
-            offsets: Vec::new(),
-        }
-    }
-}
-
-impl Default for Fixed {
-    fn default() -> Fixed {
-        Fixed::of(SERVICE)
-    }
+fn fixed_of(service: u64) -> Noted {
+    let mut device = Noted::new(0, 1 << 30, service, &Sent::default());
+    device.in_turn = true;
+    device
 }
 
 const SERVICE: u64 = 5_000_000;
 const MS: u64 = 1_000_000;
-
-impl Model for Fixed {
-    fn capacity(&self) -> u64 {
-        1 << 30
-    }
-    fn submit(&mut self, now: Nanoseconds, request: Request) {
-        self.offsets.push(request.offset);
-        let at = self.server.occupy(now, self.service);
-        self.done.push(at, request.tag);
-    }
-    fn next_event(&self) -> Option<Nanoseconds> {
-        self.done.next()
-    }
-    fn advance(&mut self, now: Nanoseconds, done: &mut Vec<Completion>) {
-        while let Some((at, tag)) = self.done.pop_due(now) {
-            done.push(Completion { tag, at });
-        }
-    }
-    fn usage(&self, parts: &mut Vec<Usage>) {
-        parts.push(Usage {
-            part: "disk",
-            busy: self.server.busy,
-            ..Usage::default()
-        });
-    }
-}
 
 fn recorded(process: u32, submitted: u64, completed: u64) -> Recorded {
     Recorded {
@@ -80,7 +38,7 @@ fn loop_of(count: u64) -> Vec<Recorded> {
 }
 
 fn elapsed(record: &[Recorded], mode: Mode) -> u64 {
-    replay(&mut Fixed::default(), record, Options::new(mode))
+    replay(&mut fixed(), record, Options::new(mode))
         .unwrap()
         .elapsed
         / MS
@@ -90,9 +48,7 @@ const DEPENDENT: Mode = Mode::Dependent { think_limit: None };
 
 fn bound(record: &[Recorded], think_limit: Option<u64>) -> Bound {
     let options = Options::new(Mode::Dependent { think_limit });
-    replay(&mut Fixed::default(), record, options)
-        .unwrap()
-        .bound
+    replay(&mut fixed(), record, options).unwrap().bound
 }
 
 #[test]
@@ -115,7 +71,7 @@ fn the_processor_scales_think_times_alone() {
         cpu: 3.0,
         ..Options::new(DEPENDENT)
     };
-    let result = replay(&mut Fixed::default(), &record, options).unwrap();
+    let result = replay(&mut fixed(), &record, options).unwrap();
     assert_eq!(result.elapsed / MS, 50 * 8 - 3);
     assert_eq!((result.bound.by_completion, result.bound.by_time), (49, 1));
     assert_eq!(result.responses.mean(), SERVICE as f64);
@@ -175,7 +131,7 @@ fn recorded_depth_is_kept() {
     // Three in flight from the start, then one more for each completion.
     let mut record: Vec<Recorded> = (0..3).map(|i| recorded(1, 0, 10 + i)).collect();
     record.push(recorded(1, 10, 20));
-    let result = replay(&mut Fixed::default(), &record, Options::new(Mode::Closed)).unwrap();
+    let result = replay(&mut fixed(), &record, Options::new(Mode::Closed)).unwrap();
     assert_eq!((result.requests, result.elapsed / MS), (4, 20));
     // The third waits for the two before it, and so does the fourth.
     assert_eq!(result.responses.longest() / MS, 15);
@@ -190,7 +146,7 @@ fn requests_beyond_the_device_are_refused_or_placed() {
             place,
             ..Options::new(Mode::Closed)
         };
-        replay(&mut Fixed::default(), &record, options).map(|result| result.requests)
+        replay(&mut fixed(), &record, options).map(|result| result.requests)
     };
     assert!(matches!(
         run(Place::Keep),
@@ -198,7 +154,7 @@ fn requests_beyond_the_device_are_refused_or_placed() {
     ));
     assert_eq!((run(Place::Scale), run(Place::Wrap)), (Ok(3), Ok(3)));
     record.swap(0, 2);
-    let unordered = replay(&mut Fixed::default(), &record, Options::new(Mode::Open));
+    let unordered = replay(&mut fixed(), &record, Options::new(Mode::Open));
     assert!(matches!(unordered, Err(Error::OutOfOrder { index: 1 })));
 }
 
@@ -213,13 +169,14 @@ fn places_are_kept_in_proportion_or_modulo_the_size() {
                 ..recorded(1, 0, 1)
             })
             .collect();
-        let mut model = Fixed::default();
+        let mut model = fixed();
         let options = Options {
             place,
             ..Options::new(Mode::Open)
         };
         replay(&mut model, &record, options).unwrap();
-        model.offsets
+        let sent = model.sent.lock().unwrap();
+        sent.iter().map(|s| s.2).collect::<Vec<u64>>()
     };
     // Of a device of 4 GiB on one of 1 GiB.
     let large = [0, GIB, 2 * GIB + 20_480, 4 * GIB - 4096];
@@ -287,7 +244,7 @@ fn what_is_held_does_not_grow_with_the_record() {
             open: 0,
         };
         // Serves as fast as was recorded, so that the queue of the open mode does not grow either.
-        let mut model = Fixed::of(MS / 2);
+        let mut model = fixed_of(MS / 2);
         let options = Options::new(mode);
         let result = replay_linked(
             &mut model,
@@ -383,7 +340,7 @@ proptest::proptest! {
         seeds in proptest::collection::vec((0_u32..6, 0_u64..20, 0_u64..30, 0_u8..10), 1..40),
     ) {
         let record = made(seeds);
-        let result = replay(&mut Fixed::default(), &record, Options::new(DEPENDENT)).unwrap();
+        let result = replay(&mut fixed(), &record, Options::new(DEPENDENT)).unwrap();
         proptest::prop_assert_eq!(result.elapsed, defined(&record));
     }
 
@@ -393,7 +350,7 @@ proptest::proptest! {
     ) {
         let record = made(seeds);
         for mode in [Mode::Open, Mode::Closed, DEPENDENT, Mode::Saturate { depth: 3 }] {
-            let result = replay(&mut Fixed::default(), &record, Options::new(mode)).unwrap();
+            let result = replay(&mut fixed(), &record, Options::new(mode)).unwrap();
             proptest::prop_assert_eq!(result.requests, record.len() as u64, "{:?}", mode);
             proptest::prop_assert_eq!(result.bytes, record.len() as u64 * 4096);
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::replay::tests::Fixed;
+use crate::replay::tests::fixed;
 
 const MS: u64 = 1_000_000;
 
@@ -17,9 +17,7 @@ fn step(thread: u32, began: u64, ended: u64, action: Action) -> Step {
 }
 
 fn run(program: &Program, cpu: f64) -> Ran {
-    program
-        .run(&mut Fixed::default(), cpu, &mut |_, _, _| {})
-        .unwrap()
+    program.run(&mut fixed(), cpu, &mut |_, _, _| {}).unwrap()
 }
 
 /// One request after the other, on a device of 1 ms, with 2 ms of processor time before each.
@@ -115,6 +113,6 @@ fn a_request_beyond_the_device_is_refused() {
         step(1, 0, 1, Action::Wait(0)),
     ];
     let program = Program::new(requests, steps, vec![0], MS);
-    let result = program.run(&mut Fixed::default(), 1.0, &mut |_, _, _| {});
+    let result = program.run(&mut fixed(), 1.0, &mut |_, _, _| {});
     assert!(matches!(result, Err(Error::DoesNotFit { index: 0, .. })));
 }
