@@ -97,8 +97,8 @@ impl Log {
             .or(place.block.map(|block| block.unbounded_shr(self.bits.0)));
         finding.key = Key([
             finding.problem.rank.into(),
-            group.map_or(0, |group| group + 1),
-            inode.map_or(0, |ino| ino + 1),
+            group.map_or(0, |group| group.saturating_add(1)),
+            inode.map_or(0, |ino| ino.saturating_add(1)),
             place.logical.or(place.block).unwrap_or(0),
             place.offset.unwrap_or(0).into(),
         ]);
