@@ -353,7 +353,7 @@ mod tests {
                 spans: &spans,
             };
             let spec = study::EstimateSpec {
-                devices: vec!["7k500".into(), "nvme-2018".into()],
+                devices: vec!["7k500x4".into(), "lun-2011".into()],
                 ..study::EstimateSpec::default()
             };
             let requests = Requests {
