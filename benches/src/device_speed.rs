@@ -1,17 +1,19 @@
-//! How many requests a second the models of `device` serve on one core, and what a replay costs.
+//! How many requests a second the models of `device` serve on one core, and what recording and replaying cost ([`costs`]).
 //!
 //! A queue of requests is kept at a depth, as a replay keeps it; nothing else runs. The targets are those of the specification of
 //! modelled devices: 5 million requests a second where a disk serves in order, by an SSD and by a RAID-0 (counted by what its
 //! members serve), and 1.5 million where 32 requests compete for the shortest positioning.
 
+mod costs;
+
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use device::{Catalogue, Model, Request, Variation};
 
-use crate::arguments::Times;
+use crate::arguments::{Binary, Place, Times};
 use crate::pairs::median;
 use crate::run::verdict;
 use crate::table::{Printer, Row, Table};
@@ -23,8 +25,33 @@ const REQUESTS: u64 = 1_000_000;
 #[derive(Parser, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    times: Times<5>,
+    times: Times<15>,
+    /// What to measure.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "models,recording,replay"
+    )]
+    parts: Vec<Part>,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    binary: Binary,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Requests a second of models.
+    Models,
+    /// What a record costs a check.
+    Recording,
+    /// What a replay costs beside a report.
+    Replay,
+}
+
+/// How often the rate of a model is measured.
+const TIMES: u32 = 5;
 
 /// A load and its target.
 struct Load {
@@ -92,6 +119,24 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn bench(arguments: &Arguments) -> Result<bool> {
+    let mut printer = Printer::default();
+    let asked = |part| arguments.parts.contains(&part);
+    if asked(Part::Models) {
+        printer.show(&models(arguments)?);
+    }
+    if asked(Part::Recording) || asked(Part::Replay) {
+        let costs = costs::Costs::of(arguments)?;
+        if asked(Part::Recording) {
+            printer.show(&costs.recording()?);
+        }
+        if asked(Part::Replay) {
+            printer.show(&costs.replay()?);
+        }
+    }
+    Ok(printer.all_met())
+}
+
+fn models(arguments: &Arguments) -> Result<Table> {
     let catalogue = Catalogue::shipped()?;
     let mut table = Table::new(
         format!("Modelled requests a second, one core ({REQUESTS} requests each)"),
@@ -99,7 +144,7 @@ fn bench(arguments: &Arguments) -> Result<bool> {
     );
     for load in &LOADS {
         let mut rates = Vec::new();
-        for _ in 0..arguments.times.pairs() {
+        for _ in 0..arguments.times.pairs().min(TIMES) {
             let mut model = catalogue.model(load.device, Variation::Nominal)?;
             rates.push(rate(&mut *model, load));
         }
@@ -114,9 +159,7 @@ fn bench(arguments: &Arguments) -> Result<bool> {
             rate >= load.target * 1e6,
         ));
     }
-    let mut printer = Printer::default();
-    printer.show(&table);
-    Ok(printer.all_met())
+    Ok(table)
 }
 
 /// Requests a second of the processor's time.

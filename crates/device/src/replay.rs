@@ -34,7 +34,7 @@ pub use estimate::{Estimate, Failure, RUNS, Structural, estimate, seed_of_run};
 pub use kept::{After, Keep, Kept, Requests};
 pub use linker::{Asked, Linker, Outline, linked};
 pub use place::Place;
-pub use program::{Action, Program, Ran, Step};
+pub use program::{Action, Mark, Program, Ran, Step};
 pub use response::Responses;
 
 use crate::model::{Nanoseconds, Op};

@@ -24,7 +24,7 @@ use crate::checked::Checked;
 use crate::interrupt::Interrupt;
 use crate::midphase_stats::{MidphaseSampler, Pace};
 use crate::watch::Watcher;
-use crate::{convert, pressure};
+use crate::{convert, estimate, pressure};
 
 /// Name of the folder of kept outputs in a run's folder.
 const FOLDER: &str = "checks";
@@ -41,6 +41,8 @@ pub(crate) struct Job<'a> {
     pub(crate) locked: Option<u64>,
     /// The trial's limit of memory, bytes.
     pub(crate) memory: Option<u64>,
+    /// Whether `fslab check` records its requests.
+    pub(crate) recorded: bool,
     /// The run's folder.
     pub(crate) folder: &'a Path,
     pub(crate) watcher: &'a dyn Watcher,
@@ -57,7 +59,7 @@ pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
         kind: job.kind.name().into(),
         device: device.to_owned(),
         block_name: job.prepared.block_name().map(str::to_owned),
-        extra: extra(job.spec, job.kind, job.memory),
+        extra: arguments(job),
         timeout: Duration::from_secs_f64(job.spec.timeout_seconds),
         locked: job.locked,
     };
@@ -105,7 +107,19 @@ pub(crate) fn run(job: &Job<'_>, device: &Path) -> rig::Result<Checked> {
     })
 }
 
-/// Arguments beyond those that are always given. A checker that plans its caches by the machine's memory gets three quarters of the trial's
+/// Arguments beyond those that are always given.
+fn arguments(job: &Job<'_>) -> Vec<String> {
+    let mut extra = extra(job.spec, job.kind, job.memory);
+    if job.recorded && job.spec.checker == Checker::Fslab {
+        let file = estimate::file(job.folder, job.trial, "check");
+        // Without the folder the program says what it cannot write.
+        let _ = file.parent().map(fs::create_dir_all);
+        extra.extend(["--record".to_owned(), file.display().to_string()]);
+    }
+    extra
+}
+
+/// Arguments of the study, and of the trial's limit of memory. A checker that plans its caches by the machine's memory gets three quarters of the trial's
 /// limit, the share that xfs_repair takes of a machine's, unless the study says otherwise.
 fn extra(spec: &CheckSpec, kind: FilesystemKind, memory: Option<u64>) -> Vec<String> {
     let mut extra = spec.extra(kind).to_vec();

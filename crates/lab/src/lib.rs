@@ -26,6 +26,7 @@ pub mod clean;
 pub mod convert;
 pub mod crash;
 pub mod error;
+mod estimate;
 pub mod executor;
 pub mod facilities;
 mod forged;

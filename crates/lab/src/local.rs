@@ -4,6 +4,7 @@
 //! own phases, and this module only adds up a ledger, so that the lab's own time is what is left.
 
 mod crash;
+mod estimate;
 mod findings;
 mod forged;
 mod reading;
@@ -278,12 +279,14 @@ impl<'a> LocalExecutor<'a> {
         let finished = self.finish(trial, prepared, measured.is_ok(), ledger);
         let mut findings = measured?;
         let judged = finished?;
-        if let Some(recorded) = recorded {
+        let recorded = recorded.transpose().map_err(|why| trace_failure(&why))?;
+        if let Some(recorded) = &recorded {
             self.watcher.activity(trial, "analysing the block trace");
-            let recorded = recorded.map_err(|why| trace_failure(&why))?;
             let explained = recorded.explain(&spans, &findings.places);
             findings.take(explained, trial.slot.trial, emit);
         }
+        let requests = std::mem::take(&mut findings.requests);
+        self.estimate(trial, requests, recorded.as_ref(), &spans, emit);
 
         warnings.append(&mut findings.warnings);
         let mut evidence = settled;
@@ -336,6 +339,7 @@ impl<'a> LocalExecutor<'a> {
             evidence: seen.evidence,
             warnings: outcome.warnings,
             places: seen.places,
+            requests: Vec::new(),
         };
         findings.samples.extend(seen.samples);
         let own = outcome.phases.iter().flat_map(convert::phase_evidence);

@@ -12,13 +12,15 @@ mod evidence;
 mod figures;
 mod model;
 mod own;
+mod recorder;
 mod settle;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ::check::strategy;
-use blockio::Direct;
+use blockio::{BlockSource, Direct};
+use modelled::checker::Record;
 use record::{Event, FailureKind, Sample};
 use rig::Prepared;
 use study::{FilesystemKind, Reader, ScanSpec};
@@ -31,6 +33,7 @@ use crate::observer::{self, ObserverOptions, TrialObserver};
 use crate::watch::Watcher;
 
 pub(crate) use model::metadata;
+use recorder::Recorder;
 pub(crate) use settle::settle;
 
 /// The phase of all passes together.
@@ -48,6 +51,8 @@ pub(crate) struct Job<'a> {
     pub(crate) spec: &'a ScanSpec,
     /// Bytes of all metadata, where they are known: the same volume was read before.
     pub(crate) metadata: Option<u64>,
+    /// Whether its requests are recorded.
+    pub(crate) recorded: bool,
     /// The trial's number.
     pub(crate) trial: u32,
     pub(crate) interrupt: &'a Interrupt,
@@ -60,6 +65,8 @@ pub(crate) struct Scanned {
     pub(crate) evidence: Vec<record::Evidence>,
     /// Bytes of all metadata, where the reader has counted them.
     pub(crate) metadata: Option<u64>,
+    /// Its requests, where they were recorded; or why they could not be kept.
+    pub(crate) record: Option<Result<Record, String>>,
 }
 
 /// Why there is none.
@@ -114,7 +121,7 @@ pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
     );
     let read = read(job, &observer);
     let seen = observer.into_seen();
-    let (phases, whole) = read?;
+    let (phases, whole, record) = read?;
     emit(whole);
     let metadata = phases
         .last()
@@ -128,11 +135,15 @@ pub(crate) fn run(job: &Job<'_>, emit: &mut Emit<'_>) -> Result<Scanned, Stop> {
         samples,
         evidence,
         metadata,
+        record,
     })
 }
 
-/// Opens the device, lets the reader of the cell read it, and reports the whole: the phases, and the event of the last.
-fn read(job: &Job<'_>, observer: &dyn Observer) -> Result<(Vec<PhaseReport>, Event), Stop> {
+/// The phases, the event of the last, and the requests.
+type Reading = (Vec<PhaseReport>, Event, Option<Result<Record, String>>);
+
+/// Opens the device, lets the reader of the cell read it, and reports the whole.
+fn read(job: &Job<'_>, observer: &dyn Observer) -> Result<Reading, Stop> {
     let missing = || Stop::NoDevice(job.prepared.mount_point().to_owned());
     let device = job.prepared.device_node().ok_or_else(missing)?;
     let source = Direct::open(device)?;
@@ -141,12 +152,19 @@ fn read(job: &Job<'_>, observer: &dyn Observer) -> Result<(Vec<PhaseReport>, Eve
         // The filesystem's own checker is never asked here.
         Reader::Model | Reader::Fsck => model::read,
     };
+    let from = Source {
+        device,
+        direct: &source,
+        recorder: job.recorded.then(|| Recorder::new(&source)),
+    };
     let Read {
         mut phases,
         whole,
         begin_ns,
         end_ns,
-    } = reads(job, &source, device, observer)?;
+    } = reads(job, &from, observer)?;
+    let record = from.recorder.map(Recorder::finish);
+    let record = record.map(|record| record.map_err(|error| error.to_string()));
     let event = Event::PhaseFinished {
         trial: job.trial,
         phase: WHOLE.into(),
@@ -158,7 +176,25 @@ fn read(job: &Job<'_>, observer: &dyn Observer) -> Result<(Vec<PhaseReport>, Eve
         middle: None,
     };
     phases.push(whole);
-    Ok((phases, event))
+    Ok((phases, event, record))
+}
+
+/// What is read.
+struct Source<'a> {
+    device: &'a Path,
+    direct: &'a Direct,
+    /// Records the passes, where they are recorded.
+    recorder: Option<Recorder<'a>>,
+}
+
+impl Source<'_> {
+    /// What the passes read from.
+    fn measured(&self) -> &dyn BlockSource {
+        match &self.recorder {
+            Some(recorder) => recorder.source(),
+            None => self.direct,
+        }
+    }
 }
 
 /// What a reader leaves: each pass, all of them, and when.
@@ -172,6 +208,7 @@ struct Read {
 /// Turns passes into phases as they come: reports to the observer, and compares the page cache's growth with each.
 struct Passes<'a> {
     device: &'a Path,
+    recorder: Option<&'a Recorder<'a>>,
     cold: Evidence,
     observer: &'a dyn Observer,
     /// Pages of the device in the page cache when the pass began.
@@ -183,26 +220,36 @@ impl<'a> Passes<'a> {
     /// Drops all caches of the device before the first.
     fn cold(
         job: &Job<'_>,
-        device: &'a Path,
+        from: &'a Source<'a>,
         observer: &'a dyn Observer,
     ) -> Result<Passes<'a>, Stop> {
         let cold = observer::cold(&job.prepared.drop_device_caches()?);
+        let resident = evidence::resident(from.device);
+        let recorder = from.recorder.as_ref();
+        // The superblock, which is read before the first pass, belongs to it.
+        recorder.into_iter().for_each(Recorder::resume);
         Ok(Passes {
-            device,
+            device: from.device,
+            recorder,
             cold,
             observer,
-            resident: evidence::resident(device),
+            resident,
             phases: Vec::new(),
         })
     }
 
     /// A pass begins; its step is reported by the reader.
     fn begins(&self, pass: &str) {
+        self.recorder.into_iter().for_each(Recorder::pause);
         figures::forget_peak();
         self.observer.phase_started(&phase_of(pass));
+        if let Some(recorder) = self.recorder {
+            recorder.begins(pass);
+        }
     }
 
     fn ended(&mut self, pass: &str, costs: &figures::Costs) {
+        self.recorder.into_iter().for_each(Recorder::pause);
         let now = evidence::resident(self.device);
         let before = std::mem::replace(&mut self.resident, now);
         let direct = evidence::direct(&before, &self.resident, costs.disk_bytes);

@@ -18,4 +18,4 @@ mod explain;
 mod recording;
 
 pub(crate) use explain::{Explained, Spans};
-pub(crate) use recording::{Traced, subjects};
+pub(crate) use recording::{Recorded, Traced, subjects};

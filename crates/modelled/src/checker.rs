@@ -1,4 +1,9 @@
 //! A checker's own record as a program: its threads, their reads, and its passes.
+//!
+//! The record is made where the check runs, and replayed when it is over: by `fslab check --device`, by a run that estimates its checks
+//! (`estimate`), or from a file that `fslab check --record` wrote (`file`).
+
+mod file;
 
 use blockio::layer::Entry;
 use device::Request;
@@ -15,23 +20,74 @@ pub struct Pass {
     pub began: u64,
 }
 
-/// The job of a check that was recorded: entries as they were handed out, passes in order, and when the check ended (ns).
-///
-/// What came before the first pass (the superblock) belongs to it.
-pub fn job(mut entries: Vec<Entry>, mut passes: Vec<Pass>, end: u64, cpu: f64) -> Job {
-    entries.sort_by_key(|entry| entry.submitted);
-    match passes.first_mut() {
-        Some(first) => first.began = 0,
-        None => passes.push(Pass {
-            name: "check".into(),
-            began: 0,
-        }),
+/// What a checker read, and when. Times are nanoseconds since the record began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// As they were handed out.
+    pub entries: Vec<Entry>,
+    /// In order.
+    pub passes: Vec<Pass>,
+    /// When the check ended.
+    pub end: u64,
+}
+
+impl Record {
+    /// Takes out the times in which the checker stood still for its caller, which read counters between two passes: from and to,
+    /// in order, without overlaps. What happened in one happened when it began.
+    #[must_use]
+    pub fn without(mut self, pauses: &[(u64, u64)]) -> Record {
+        let moved = |time: u64| {
+            let before = pauses.iter().take_while(|(from, _)| *from < time);
+            let lost: u64 = before
+                .map(|(from, to)| time.min(*to).saturating_sub(*from))
+                .sum();
+            time - lost
+        };
+        for entry in &mut self.entries {
+            entry.submitted = moved(entry.submitted);
+            entry.called = moved(entry.called);
+            entry.delivered = moved(entry.delivered);
+        }
+        for pass in &mut self.passes {
+            pass.began = moved(pass.began);
+        }
+        self.end = moved(self.end);
+        self
     }
-    let requests = entries
-        .iter()
-        .enumerate()
-        .map(|(index, entry)| Request::read(index as u64, entry.offset, u64::from(entry.len)));
-    let requests: Vec<Request> = requests.collect();
+
+    /// The job of the check. What came before the first pass (the superblock) belongs to it. `cpu` is the factor of processor times.
+    pub fn job(mut self, cpu: f64) -> Job {
+        self.entries.sort_by_key(|entry| entry.submitted);
+        match self.passes.first_mut() {
+            Some(first) => first.began = 0,
+            None => self.passes.push(Pass {
+                name: "check".into(),
+                began: 0,
+            }),
+        }
+        let entries = self.entries.iter().enumerate();
+        let requests: Vec<Request> = entries
+            .map(|(index, entry)| Request::read(index as u64, entry.offset, entry.len.into()))
+            .collect();
+        let steps = steps(&self.entries);
+        let begins: Vec<u64> = self.passes.iter().map(|pass| pass.began).collect();
+        let ends = begins.iter().skip(1).copied().chain([self.end]);
+        let phases = self
+            .passes
+            .iter()
+            .zip(ends)
+            .map(|(pass, to)| (pass.name.clone(), to.saturating_sub(pass.began)))
+            .collect();
+        Job::Program {
+            program: Program::new(requests, steps, begins, self.end),
+            phases,
+            cpu,
+        }
+    }
+}
+
+/// What the threads did, in the order in which it began. `entries` are in the order of submission.
+fn steps(entries: &[Entry]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::with_capacity(2 * entries.len());
     for (index, entry) in entries.iter().enumerate() {
         let thread = u32::from(entry.thread);
@@ -52,75 +108,8 @@ pub fn job(mut entries: Vec<Entry>, mut passes: Vec<Pass>, end: u64, cpu: f64) -
     }
     // A thread that asks for all and then waits has one time for several steps: waits end in the order of delivery.
     steps.sort_by_key(|step| (step.began, step.ended));
-    let begins: Vec<u64> = passes.iter().map(|pass| pass.began).collect();
-    let ends = begins.iter().skip(1).copied().chain([end]);
-    let phases = passes
-        .iter()
-        .zip(ends)
-        .map(|(pass, to)| (pass.name.clone(), to.saturating_sub(pass.began)))
-        .collect();
-    Job::Program {
-        program: Program::new(requests, steps, begins, end),
-        phases,
-        cpu,
-    }
+    steps
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Estimator;
-
-    const MS: u64 = 1_000_000;
-
-    fn entry(offset: u64, submitted: u64, delivered: u64) -> Entry {
-        Entry {
-            offset,
-            len: 4096,
-            thread: 1,
-            submitted: submitted * MS,
-            called: submitted * MS,
-            delivered: delivered * MS,
-            is_taken: true,
-        }
-    }
-
-    #[test]
-    fn passes_have_their_own_rows_and_processor_time_scales() {
-        let entries: Vec<Entry> = (0..100)
-            .map(|i| entry((i * 37 % 100) << 28, 10 * i + 5, 10 * i + 6))
-            .collect();
-        let passes = vec![
-            Pass {
-                name: "1".into(),
-                began: MS,
-            },
-            Pass {
-                name: "2".into(),
-                began: 500 * MS,
-            },
-            Pass {
-                name: "3".into(),
-                began: 1000 * MS,
-            },
-        ];
-        let catalogue = device::Catalogue::shipped().unwrap();
-        let at = |cpu: f64| {
-            let job = job(entries.clone(), passes.clone(), 1200 * MS, cpu);
-            assert_eq!(job.recorded(), Some(1200 * MS));
-            let report = Estimator::default()
-                .estimate(&catalogue, "cheetah-15k.5", &job)
-                .unwrap();
-            let nominal = |row: usize| report.rows[row].modelled.nominal_s.unwrap();
-            assert_eq!(report.rows.len(), 4);
-            assert_eq!(report.rows[1].requests, 50);
-            let sum = nominal(1) + nominal(2) + nominal(3);
-            assert!((sum - nominal(0)).abs() < 1e-6);
-            (nominal(0), nominal(3))
-        };
-        let ((one, last), (three, last_of_three)) = (at(1.0), at(3.0));
-        // 1.1 s of computing; the third pass has no reads.
-        assert!((three - one - 2.2).abs() < 0.1, "{one} {three}");
-        assert!((last - 0.2).abs() < 1e-6 && (last_of_three - 0.6).abs() < 1e-6);
-    }
-}
+mod tests;

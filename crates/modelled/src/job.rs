@@ -1,12 +1,13 @@
 //! Something that is replayed on a device, as often as its interval needs.
 
 use device::replay::{
-    self, Bound, Estimate, Kept, Mode, Options, Program, RUNS, Responses, Structural, seed_of_run,
+    self, Bound, Estimate, Kept, Mark, Mode, Options, Program, RUNS, Responses, Structural,
+    seed_of_run,
 };
 use device::{Catalogue, Model, Nanoseconds, Op, Usage, Variation};
 
 use crate::error::Error;
-use crate::report::{DeviceReport, Facts, Modelled, Row, Spent, cannot_tell};
+use crate::report::{DeviceReport, Facts, Modelled, Report, Row, Spent, Work, cannot_tell};
 use crate::spool::Spooled;
 
 /// What is replayed.
@@ -79,11 +80,26 @@ struct Outcome {
     elapsed: Nanoseconds,
     /// How long each phase took; empty for a trace.
     phases: Vec<Nanoseconds>,
+    /// What had been done when each phase ended.
+    marks: Vec<Mark>,
     all: Part,
     parts: Vec<Part>,
     idle: Nanoseconds,
     bound: Bound,
     usage: Vec<Usage>,
+}
+
+impl Outcome {
+    /// What the device did in a phase.
+    fn work(&self, phase: usize) -> Option<Work> {
+        let mark = self.marks.get(phase)?;
+        let none = Mark::default();
+        let before = match phase.checked_sub(1) {
+            Some(before) => self.marks.get(before)?,
+            None => &none,
+        };
+        Some(Work::between(before, mark, *self.phases.get(phase)?))
+    }
 }
 
 impl Job {
@@ -100,6 +116,14 @@ impl Job {
         match self {
             Job::Program { .. } => "program",
             Job::Record { options, .. } => mode_name(options.mode),
+        }
+    }
+
+    /// Factor of processor times.
+    pub fn cpu(&self) -> f64 {
+        match self {
+            Job::Program { cpu, .. } => *cpu,
+            Job::Record { options, .. } => options.cpu,
         }
     }
 
@@ -186,6 +210,7 @@ fn run_record(
     Ok(Outcome {
         elapsed: replayed.elapsed,
         phases: Vec::new(),
+        marks: Vec::new(),
         all,
         parts: parts.into_iter().filter(|part| part.requests > 0).collect(),
         idle: replayed.idle,
@@ -221,6 +246,7 @@ fn run_program(
     Ok(Outcome {
         elapsed: begin,
         phases: taken,
+        marks: ran.marks,
         all,
         parts,
         idle: ran.idle,
@@ -230,6 +256,35 @@ fn run_program(
 }
 
 impl Estimator {
+    /// How long a job takes on each of these devices. `subject` is what it is, `doubts` what speaks against its record.
+    ///
+    /// # Errors
+    /// As [`Estimator::estimate`].
+    pub fn report(
+        self,
+        catalogue: &Catalogue,
+        names: &[String],
+        subject: String,
+        job: &Job,
+        doubts: Vec<String>,
+    ) -> Result<Report, Error> {
+        let devices = names
+            .iter()
+            .map(|name| self.estimate(catalogue, name, job))
+            .collect::<Result<Vec<_>, Error>>()?;
+        Ok(Report {
+            timing: "modelled",
+            subject,
+            mode: job.mode(),
+            cannot_tell: job.cannot_tell(),
+            cpu: job.cpu(),
+            runs: self.runs,
+            seed: self.seed,
+            doubts,
+            devices,
+        })
+    }
+
     /// How long a job takes on a device.
     ///
     /// # Errors
@@ -267,7 +322,11 @@ impl Estimator {
         )];
         for (index, part) in nominal.parts.iter().enumerate() {
             let timed = phase(index).zip(nominal.phases.get(index).copied());
-            rows.push(row(&part.name, part, timed, job.recorded_phase(index)));
+            let mut row = row(&part.name, part, timed, job.recorded_phase(index));
+            if let Some(work) = nominal.work(index) {
+                row.modelled.set_work(&work, job.mode());
+            }
+            rows.push(row);
         }
         let mut others = Vec::new();
         for mode in job.other_modes() {
@@ -395,6 +454,9 @@ fn row(
             p50_ms: ms(part.responses.quantile(0.5)),
             p95_ms: ms(part.responses.quantile(0.95)),
             p99_ms: ms(part.responses.quantile(0.99)),
+            busy_percent: None,
+            idle_percent: None,
+            limit: None,
         },
     }
 }

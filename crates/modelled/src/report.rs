@@ -4,7 +4,7 @@
 mod tests;
 mod text;
 
-use device::replay::Bound;
+use device::replay::{Bound, Mark};
 use device::{Catalogue, Device, Kind, Nanoseconds, Origin, Usage};
 use serde::Serialize;
 
@@ -102,6 +102,51 @@ pub struct Modelled {
     pub p95_ms: f64,
     /// 99th percentile.
     pub p99_ms: f64,
+    /// Of a phase: share of the time in which the busiest part worked, percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_percent: Option<f64>,
+    /// Of a phase: share of the time in which nothing was in flight, percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_percent: Option<f64>,
+    /// Of a phase: what decides how long it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+}
+
+impl Modelled {
+    /// Adds what the device did in the phase of the row.
+    pub(crate) fn set_work(&mut self, work: &Work, mode: &str) {
+        self.busy_percent = Some(work.busy);
+        self.idle_percent = Some(work.idle);
+        self.limit = Some(limit(work.part, work.busy, work.idle, mode));
+    }
+}
+
+/// What a device did in a phase.
+pub(crate) struct Work {
+    /// The busiest part.
+    part: &'static str,
+    /// Share of the time in which it worked, percent.
+    busy: f64,
+    /// Share of the time in which nothing was in flight, percent.
+    idle: f64,
+}
+
+impl Work {
+    /// Between two marks that are this long apart.
+    pub(crate) fn between(before: &Mark, after: &Mark, elapsed: Nanoseconds) -> Work {
+        let share = |ns: u64| (100.0 * ns as f64 / elapsed.max(1) as f64).min(100.0);
+        let parts = after.usage.iter().enumerate().map(|(index, part)| {
+            let then = before.usage.get(index).map_or(0, |part| part.busy);
+            (part.busy.saturating_sub(then), part.part)
+        });
+        let (busy, part) = parts.max_by_key(|part| part.0).unwrap_or((0, "device"));
+        Work {
+            part,
+            busy: share(busy),
+            idle: share(after.idle.saturating_sub(before.idle)),
+        }
+    }
 }
 
 /// Where time went, seconds summed over all requests and parts; parts work at the same time, so the sums may exceed the
@@ -199,7 +244,12 @@ impl DeviceReport {
         DeviceReport {
             device: device.name.clone(),
             stands_for: device.stands_for.clone(),
-            limit: limit(busiest, busy, idle, facts.mode),
+            limit: limit(
+                busiest.map_or("device", |part| part.part),
+                busy,
+                idle,
+                facts.mode,
+            ),
             rows: facts.rows,
             spent: facts.spent,
             modelled_busy_percent: busy,
@@ -232,8 +282,7 @@ fn spread(members: &[f64]) -> Option<[f64; 3]> {
 const SATURATED: f64 = 85.0;
 
 /// What decides how long the job takes, in a sentence.
-fn limit(busiest: Option<&Usage>, busy: f64, idle: f64, mode: &str) -> String {
-    let part = busiest.map_or("device", |part| part.part);
+fn limit(part: &str, busy: f64, idle: f64, mode: &str) -> String {
     let part = if matches!(part, "disk" | "ssd") {
         "busiest member"
     } else {

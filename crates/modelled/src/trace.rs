@@ -16,6 +16,7 @@ mod threads;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use blktrace::analysis::window::Window;
 use blktrace::record::{Category, Head, Notify};
 use blktrace::{Action, Trace};
 use device::Op;
@@ -82,7 +83,15 @@ struct Sent {
 /// # Errors
 /// The trace cannot be read, has no request, or has requests of several devices.
 pub fn read(trace: &mut Trace, source: Source, device: Option<u32>) -> Result<Record, Error> {
-    read_into(Spool::default(), trace, source, device)
+    read_into(Spool::default(), trace, source, device, None)
+}
+
+/// As [`read`], of requests that were given to the driver in a stretch of time.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(trace: &mut Trace, window: Window) -> Result<Record, Error> {
+    read_into(Spool::default(), trace, Source::Issue, None, Some(window))
 }
 
 fn read_into(
@@ -90,6 +99,7 @@ fn read_into(
     trace: &mut Trace,
     source: Source,
     device: Option<u32>,
+    window: Option<Window>,
 ) -> Result<Record, Error> {
     let mut reader = Reader {
         linker: Linker::new(spool),
@@ -115,6 +125,10 @@ fn read_into(
             continue;
         }
         if device.is_some_and(|device| device != head.device) {
+            continue;
+        }
+        let outside = |window: Window| !(window.begin_ns..=window.end_ns).contains(&head.time);
+        if action == source.action() && window.is_some_and(outside) {
             continue;
         }
         let at = head.time.saturating_sub(base);

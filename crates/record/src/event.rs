@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use study::{Clock, Measured, Plan, Slot};
 
 use crate::crash::Crash;
+use crate::estimate::Estimate;
 use crate::noise::Noise;
 
 /// Layout version of the log that this crate writes, and the highest it reads.
@@ -443,6 +444,13 @@ pub enum Event {
         trial: u32,
         /// See [`Trace`].
         trace: Trace,
+    },
+    /// How long a check of the trial would take on modelled devices.
+    Estimated {
+        /// Number of the trial.
+        trial: u32,
+        /// See [`Estimate`].
+        estimate: Estimate,
     },
     /// What a power cut at chosen moments of the trial would have left.
     CrashChecked {

@@ -199,6 +199,11 @@ impl RunFolder {
         format!("traces/trial-{:04}", trial + 1)
     }
 
+    /// Requests of a phase of a trial (0-based), relative to the folder.
+    pub fn reads_of(trial: u32, phase: &str) -> String {
+        format!("reads/trial-{:04}.{phase}", trial + 1)
+    }
+
     /// Folder of the loop images.
     pub fn images(&self) -> PathBuf {
         self.dir().join("images")

@@ -20,6 +20,7 @@
 
 pub mod crash;
 pub mod error;
+mod estimate;
 pub mod event;
 // The fixture names this crate as others do.
 #[cfg(test)]
@@ -42,6 +43,7 @@ mod text;
 
 pub use crash::{Crash, CrashAgreement, CrashDamage, PowerCut};
 pub use error::Error;
+pub use estimate::{Estimate, EstimatedDevice, EstimatedPass, Stream};
 pub use event::*;
 pub use folder::RunFolder;
 pub use identity::id_of_line;

@@ -238,6 +238,9 @@ impl Run {
             Event::Traced { trial, trace } => {
                 self.with(*trial, |t| t.traces.push(trace.clone()));
             }
+            Event::Estimated { trial, estimate } => {
+                self.with(*trial, |t| t.estimates.push(estimate.clone()));
+            }
             Event::CrashChecked { trial, crash } => {
                 self.with(*trial, |t| t.crash = Some(crash.clone()));
             }

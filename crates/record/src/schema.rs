@@ -161,7 +161,7 @@ mod tests {
             seen.insert(tag.to_owned());
         }
         // The example run was not resumed, probed or repeated, its noise was not recorded, and its study asks
-        // neither for the raw device nor for layouts, traces, power cuts and devices of several layers.
-        assert_eq!(seen.len(), branches.len() - 9, "{seen:?}");
+        // neither for the raw device nor for layouts, traces, power cuts, estimates and devices of several layers.
+        assert_eq!(seen.len(), branches.len() - 10, "{seen:?}");
     }
 }

@@ -30,6 +30,7 @@ mod compare;
 mod csv;
 mod doc;
 mod error;
+mod estimate;
 pub mod facts;
 pub mod file_layout;
 mod fill;

@@ -8,6 +8,7 @@ use study::{Cell, Slot};
 
 use crate::block_io::{self, BlockIo, Cost};
 use crate::error::{Error, Result};
+use crate::estimate::{self, Estimates};
 use crate::facts::{self, Fact};
 use crate::file_layout::{self, FileLayouts};
 use crate::fill::{self, Sources};
@@ -80,6 +81,8 @@ pub struct Report<'a> {
     pub notes: Vec<String>,
     /// The document that the study repeats.
     pub published: Option<&'static Published>,
+    /// How long its checks would take on modelled devices.
+    pub(crate) estimates: Option<Estimates>,
     /// What models of its hardware give for its numbers.
     pub(crate) modelled: Option<Modelled>,
     /// `times emulated (User-mode Linux)`; none where times are of hardware.
@@ -132,6 +135,7 @@ impl<'a> Report<'a> {
             why: why.as_ref(),
         };
         let summary = causes.then(|| summary::of(&sources, options, &parts));
+        let estimates = whole.then(|| estimate::of(&sources, &grids)).flatten();
         Ok(Report {
             machine: facts::machine(run),
             variants: variants::of(run),
@@ -148,6 +152,7 @@ impl<'a> Report<'a> {
             members: members::of(&sources),
             transcript: whole.then(|| transcript::of(&sources)).flatten(),
             original: whole.then(|| original::of(&sources)).flatten(),
+            estimates,
             why,
             summary,
             notes,

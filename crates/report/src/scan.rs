@@ -30,6 +30,7 @@ use crate::fill::Sources;
 use crate::model::{Figure, Mark, Versus};
 use crate::numbers::{brief_ratio, short};
 use crate::options::Options;
+use crate::published::Published;
 
 pub(crate) use lines::listing;
 pub use passes::By;
@@ -395,6 +396,20 @@ pub(crate) fn spec(cell: &Cell) -> Option<&ScanSpec> {
         WorkloadSpec::Scan(spec) => Some(spec),
         _ => None,
     }
+}
+
+/// Seconds of both messages for a phase of a cell whose reader read as a program of 2011 did; none of other documents.
+pub(crate) fn published_seconds(
+    document: Option<&Published>,
+    cell: &Cell,
+    phase: &str,
+) -> [Option<f64>; 2] {
+    let pass = passes::PASSES.iter().find(|pass| pass.phase == phase);
+    let repeats = By::of(cell, false).repeats();
+    let (Some(pass), Some(spec), true) = (pass, spec(cell), repeats) else {
+        return [None, None];
+    };
+    published::of(document, spec, pass.title).map(|theirs| theirs.map(|theirs| theirs.real))
 }
 
 /// What the cells of a report have read; none where nothing was.

@@ -3,6 +3,7 @@
 
 mod block_io;
 pub(crate) mod crash;
+mod estimate;
 mod evidence;
 mod file_layout;
 mod grid;
@@ -62,9 +63,11 @@ pub(crate) fn tables<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     tagged(report, own.chain(crossed).collect())
 }
 
-/// Why the numbers are as they are: causes, disks, files, requests.
+/// Beyond the numbers: what checks would take elsewhere; why the numbers are as they are: causes, disks, files, requests.
 pub(crate) fn causes<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     let mut sections = Vec::new();
+    let estimates = report.estimates.as_ref();
+    sections.extend(estimates.map(|found| estimate::section(report, found)));
     sections.extend(report.why.as_ref().map(why::section));
     sections.extend(report.latency.as_ref().map(latency::section));
     sections.extend(report.members.as_ref().map(members::section));

@@ -255,6 +255,7 @@ fn plan_of(program: Program, labels: &[&Measured], blocks: u32, slots: Vec<Slot>
         check: None,
         layout: None,
         crash: None,
+        estimate: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,

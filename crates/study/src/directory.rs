@@ -33,6 +33,7 @@ impl Plan {
             cell.device.hints = Hints::Auto;
             cell.check = None;
             cell.crash = None;
+            cell.estimate = None;
             cell.id = cells.len() as u32;
             if !cells.iter().any(|known| known.levels == cell.levels) {
                 cells.push(cell);
@@ -111,6 +112,7 @@ fn left_out(plan: &Plan) -> Option<String> {
         ),
         ("the check", some(&|c| c.check.is_some())),
         ("the crash check", some(&|c| c.crash.is_some())),
+        ("the estimates", some(&|c| c.estimate.is_some())),
     ];
     let names: Vec<&str> = asked
         .iter()

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use crate::derive;
 use crate::error::{Origin, Problem};
+use crate::estimated;
 use crate::exclude;
 use crate::factor::{self, Divider, Factor, Level, combinations, rig_factors, workload_factors};
 use crate::file::RunSpec;
@@ -76,6 +77,9 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
     let mut skipped = exclude::apply(table.get("exclude"), &mut cells).map_err(one)?;
     skipped.extend(stacks::without_stripes(&mut cells));
     let mut problems = derive_all(&mut cells, target);
+    let estimate = table.get("estimate");
+    let spec = decode(estimate).map_err(one)?;
+    problems.extend(estimated::give(&spec, estimate, &mut cells, target));
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
         return Err(problems);
@@ -271,6 +275,8 @@ impl Expander<'_> {
                 check: rigged.check,
                 layout: Some(self.layout).filter(|layout| layout.enabled),
                 crash: Some(&self.crash).filter(|crash| crash.enabled).cloned(),
+                // Once all cells are known.
+                estimate: None,
                 trace: rigged.trace,
                 kernel: rigged.kernel,
                 volume: rigged.volume,

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::{
-    CrashSpec, DeviceSpec, FilesystemKind, FleetSpec, GridSpec, GrowthSpec, LayoutSpec, NeedsSpec,
-    Order, StackFile, TableSpec, Volume,
+    CrashSpec, DeviceSpec, EstimateSpec, FilesystemKind, FleetSpec, GridSpec, GrowthSpec,
+    LayoutSpec, NeedsSpec, Order, StackFile, TableSpec, Volume,
 };
 
 pub use crate::names::{CHECK_PHASES, METRICS, PHASES, UNITS, phases};
@@ -66,6 +66,8 @@ pub struct StudyFile {
     pub layout: LayoutSpec,
     /// The simulated power cuts after each trial.
     pub crash: CrashSpec,
+    /// Modelled devices on which each check is estimated.
+    pub estimate: EstimateSpec,
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
     pub trace: bool,
@@ -179,6 +181,8 @@ pub struct Profile {
     pub layout: LayoutSpec,
     /// The simulated power cuts after each trial.
     pub crash: CrashSpec,
+    /// Modelled devices on which each check is estimated.
+    pub estimate: EstimateSpec,
     /// Whether a block trace of the device is recorded while each trial runs.
     #[schemars(title = "switch")]
     pub trace: bool,

@@ -30,6 +30,7 @@ pub mod directory;
 mod document;
 mod error;
 pub mod estimate;
+mod estimated;
 mod exclude;
 mod expand;
 mod factor;

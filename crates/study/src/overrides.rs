@@ -22,7 +22,8 @@ pub struct Overrides {
     /// `mount=noatime` and `mkfs=-O fast_commit` add options to those of every filesystem, and
     /// `filesystem.ext4-fast.mkfs=-O fast_commit` makes another variant of ext4. What the
     /// rig varies has short names on any study: `memory=512m`, `limit=70m`, `readahead=256`,
-    /// `device_size=4g`, `device=raid0x11`, `hints=withheld`, `kernel=5.10,6.12`, `volume=forged`; `check.enabled=true` adds a check after each workload.
+    /// `device_size=4g`, `device=raid0x11`, `hints=withheld`, `kernel=5.10,6.12`, `volume=forged`; `check.enabled=true` adds a check after each workload,
+    /// `estimate=lun-2011,7k500` estimates checks on these modelled devices.
     pub set: Vec<String>,
     /// `FACTOR=LEVEL[,LEVEL]`: keep only cells with one of these levels.
     pub filter: Vec<String>,
@@ -91,7 +92,7 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
     let node = match segments.as_slice() {
         ["kernel"] | ["factors", "kernel"] => names(value, &at),
         // Names of variants, between commas: a plan is made of what is in this factor.
-        ["filesystem"] => as_levels(names(value, &at)),
+        ["filesystem" | "estimate"] | ["estimate", "devices"] => as_levels(names(value, &at)),
         ["needs", "kernel"] => Node::text(&at, value.trim()),
         // Options are words, whatever they look like: `ro`, `8`, `data=journal,noatime`.
         [.., "mount" | "mkfs"] if !value.trim().starts_with(['[', '"', '\'']) => {
@@ -108,6 +109,7 @@ fn set(root: &mut Node, text: &str) -> Result<(), Problem> {
             "no key is given (write KEY=VALUE, as in iozone.size=64m)",
         )),
         ["filesystem"] => put(root, &["factors", "filesystem"], node),
+        ["estimate"] => put(root, &["estimate", "devices"], node),
         // Options added to those of every filesystem of the study.
         [factor @ ("mount" | "mkfs")] | ["factors", factor @ ("mount" | "mkfs")] => {
             put(root, &["factors", factor], as_levels(node))
@@ -240,7 +242,7 @@ fn unknown_first(at: &Origin, first: &str, alone: bool, kinds: &Kinds) -> Proble
 }
 
 /// Top-level keys worth suggesting.
-const SETTABLE: [&str; 23] = [
+const SETTABLE: [&str; 24] = [
     "mount",
     "mkfs",
     "run",
@@ -251,6 +253,7 @@ const SETTABLE: [&str; 23] = [
     "check",
     "layout",
     "crash",
+    "estimate",
     "trace",
     "readahead",
     "limit",
@@ -279,6 +282,7 @@ fn full_path(key: &str) -> Option<String> {
         ("check", "CheckFile"),
         ("layout", "LayoutSpec"),
         ("crash", "CrashSpec"),
+        ("estimate", "EstimateSpec"),
         ("fleet", "FleetSpec"),
     ];
     sections.iter().find_map(|(section, definition)| {

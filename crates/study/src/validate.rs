@@ -9,7 +9,7 @@ use crate::file::{self, KINDS};
 use crate::node::{Node, Table};
 
 /// Keys of a file that are handled here rather than by the schema's generic walk.
-const RESERVED: [&str; 25] = [
+const RESERVED: [&str; 26] = [
     "include",
     "name",
     "title",
@@ -23,6 +23,7 @@ const RESERVED: [&str; 25] = [
     "check",
     "layout",
     "crash",
+    "estimate",
     "trace",
     "kernel",
     "volume",

@@ -12,7 +12,7 @@ use crate::queue::{Completion, Queue, Request};
 use crate::source::BlockSource;
 
 /// Bytes of an entry as it is kept.
-const ENTRY: usize = 32;
+const ENTRY: usize = Entry::BYTES;
 
 /// Bytes that are kept in memory; beyond that they go to a file.
 const IN_MEMORY: usize = 64 << 20;
@@ -40,7 +40,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn to_bytes(self) -> [u8; ENTRY] {
+    /// Bytes of an entry as it is kept.
+    pub const BYTES: usize = 32;
+
+    /// The entry as it is kept, numbers little-endian: offset (8 bytes), submission (6), thread (2), delivery (6), whether it was
+    /// handed out (1), 0, length (4), and what the wait took in units of 16 ns, rounded up (4).
+    pub fn to_bytes(self) -> [u8; Entry::BYTES] {
         // Up, so that a wait that began with the submission is read back as one.
         let blocked = self
             .delivered
@@ -59,7 +64,8 @@ impl Entry {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8; ENTRY]) -> Entry {
+    /// The entry of these bytes.
+    pub fn from_bytes(bytes: &[u8; Entry::BYTES]) -> Entry {
         let number = |from: usize, len: usize| {
             let mut eight = [0; 8];
             eight[..len].copy_from_slice(&bytes[from..from + len]);

@@ -67,6 +67,17 @@ pub struct Ran {
     pub idle: Nanoseconds,
     /// What each part of the device did.
     pub usage: Vec<Usage>,
+    /// The same sums at the end of each phase.
+    pub marks: Vec<Mark>,
+}
+
+/// Sums since the start, when a phase had ended.
+#[derive(Clone, Debug, Default)]
+pub struct Mark {
+    /// Time in which no request was in flight, ns.
+    pub idle: Nanoseconds,
+    /// What each part of the device had done; the same parts in the same order at each mark.
+    pub usage: Vec<Usage>,
 }
 
 impl Program {
@@ -141,17 +152,22 @@ impl Program {
         let mut run = Run::new(self, model, cpu, each);
         run.all();
         let ends = self.ends(&run.ended, cpu);
-        let mut usage = Vec::new();
-        run.model.usage(&mut usage);
-        let (responses, mut idle) = (run.responses, run.idle);
-        // Before the first request and after the last nothing is in flight either.
-        let last = ends.last().copied().unwrap_or(0);
-        idle += last.saturating_sub(run.now);
+        while run.marks.len() < self.phases.len() {
+            run.mark();
+        }
+        // Nothing is in flight between the end of a phase and the first step of the next, nor after the last request.
+        let at_end = |((now, mark), end): ((Nanoseconds, Mark), &Nanoseconds)| Mark {
+            idle: (mark.idle + end).saturating_sub(now),
+            ..mark
+        };
+        let marks: Vec<Mark> = run.marks.into_iter().zip(&ends).map(at_end).collect();
+        let last = marks.last().cloned().unwrap_or_default();
         Ok(Ran {
             ends,
-            responses,
-            idle,
-            usage,
+            responses: run.responses,
+            idle: last.idle,
+            usage: last.usage,
+            marks,
         })
     }
 
@@ -275,6 +291,8 @@ struct Run<'a> {
     now: Nanoseconds,
     idle: Nanoseconds,
     responses: Responses,
+    /// Of each phase that has ended, and when that was noticed.
+    marks: Vec<(Nanoseconds, Mark)>,
 }
 
 impl<'a> Run<'a> {
@@ -324,6 +342,7 @@ impl<'a> Run<'a> {
             now: 0,
             idle: 0,
             responses: Responses::default(),
+            marks: Vec::new(),
         }
     }
 
@@ -376,7 +395,21 @@ impl<'a> Run<'a> {
         self.due.push(Reverse((at, step as u32)));
     }
 
+    fn mark(&mut self) {
+        let mut usage = Vec::new();
+        self.model.usage(&mut usage);
+        let idle = self.idle;
+        self.marks.push((self.now, Mark { idle, usage }));
+    }
+
     fn execute(&mut self, step: usize) {
+        let began = self.program.steps[step].began;
+        // All of a phase has ended before the first step of the next.
+        while let Some(next) = self.program.phases.get(self.marks.len() + 1)
+            && *next <= began
+        {
+            self.mark();
+        }
         match self.program.steps[step].action {
             Action::Submit(request) => {
                 let index = request as usize;

@@ -93,6 +93,9 @@ pub(crate) struct CheckArgs {
     /// Factor of the processor's times there: 3 for one that is a third as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = super::device::factor, requires = "device")]
     pub(crate) cpu: f64,
+    /// Write the check's reads to this file, for `fslab replay`: which thread asked for what, and when it waited
+    #[arg(long, value_name = "FILE", conflicts_with = "estimate")]
+    pub(crate) record: Option<PathBuf>,
     /// How to read the device
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) io: IoArg,

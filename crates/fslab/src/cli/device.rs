@@ -116,7 +116,8 @@ pub(crate) struct DeviceServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// Traces by their bases, as blkparse -i takes them (sda for sda.blktrace.0, ...), or a folder of
-    /// them; several are read as one. Or a log of dm-log-writes or QEMU's blklogwrites, for --mode saturate
+    /// them; several are read as one. Or what `fslab check --record` wrote; or a log of dm-log-writes or QEMU's blklogwrites,
+    /// for --mode saturate
     #[arg(required = true, value_name = "BASE")]
     pub(crate) bases: Vec<PathBuf>,
     /// The modelled devices: names of `fslab device list`; NAMExN is N of them, striped at 64 KiB

@@ -71,19 +71,18 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         out::say("fslab: --log and --log-device are for XFS; leave them out");
         return Ok(exit::FSCK_USAGE);
     }
-    let (checked, estimate) = match &wanted {
-        None => {
-            let terminal = Terminal::stopped_by_signals();
-            let text = args.format == CheckFormat::Text;
-            let checked = if args.passes && text {
-                checker.check(&*source, &options, &passes::Printed::new(&terminal))
-            } else {
-                checker.check(&*source, &options, &terminal)
-            };
-            (checked, None)
-        }
-        Some(wanted) => recorded(wanted, source, &*checker, &options)?,
+    let terminal = Terminal::stopped_by_signals();
+    let printed = passes::Printed::new(&terminal);
+    let observer: &dyn ::check::Observer = if args.passes && args.format == CheckFormat::Text {
+        &printed
+    } else {
+        &terminal
     };
+    let (checked, estimate) = match &wanted {
+        None => (checker.check(&*source, &options, observer), None),
+        Some(wanted) => recorded(wanted, source, &*checker, &options, observer)?,
+    };
+    drop(terminal);
     let mut report = match checked {
         Ok(report) => report,
         Err(Failure::Stopped) => {
@@ -169,19 +168,18 @@ fn rendered(
 type RecordedCheck = (Result<report::Report, Failure>, Option<::modelled::Report>);
 
 fn recorded(
-    wanted: &modelled::Wanted,
+    wanted: &modelled::Wanted<'_>,
     source: Box<dyn ::blockio::BlockSource>,
     checker: &dyn Checker,
     options: &Options,
+    observer: &dyn ::check::Observer,
 ) -> anyhow::Result<RecordedCheck> {
     let source = wanted.recorded(source)?;
-    let terminal = Terminal::stopped_by_signals();
-    let noted = modelled::Noted::new(&terminal, || source.now());
-    let checked = checker.check(&source, options, &noted);
-    let (passes, end) = (noted.passes(), source.now());
-    drop(terminal);
+    let notes = modelled::Notes::new(observer, || source.now());
+    let checked = checker.check(&source, options, &notes);
+    let (passes, end) = (notes.passes(), source.now());
     let estimate = match &checked {
-        Ok(_) => Some(wanted.report(&source, passes, end)?),
+        Ok(_) => wanted.report(&source, &passes, end)?,
         Err(_) => None,
     };
     Ok((checked, estimate))

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use blktrace::Trace;
+use device::Catalogue;
 use device::replay::{Mode, Options, Place};
 use modelled::trace::{self, Record, Source};
-use modelled::{Error, Estimator, Job, Report, catalogue, write_log};
+use modelled::{Error, Estimator, Job, Report, catalogue, checker, write_log};
 
 use crate::cli::DocumentFormat;
 use crate::cli::device::{FromArg, ModeArg, PlaceArg, ReplayArgs};
@@ -16,6 +17,15 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let catalogue = catalogue(args.devices.devices_file.as_deref())?;
     for name in &args.device {
         catalogue.device(name).map_err(Error::from)?;
+    }
+    let estimator = Estimator {
+        runs: args.runs,
+        seed: args.seed,
+    };
+    if let [path] = &args.bases[..]
+        && checker::Record::is_one(path)
+    {
+        return of_check(args, path, &catalogue, estimator);
     }
     let (record, has_times) = record(args)?;
     if !args.incomplete && !record.doubts.is_empty() {
@@ -31,31 +41,44 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         options: options(args),
         has_times,
     };
-    let estimator = Estimator {
-        runs: args.runs,
-        seed: args.seed,
-    };
-    let devices: Result<Vec<_>, Error> = args
-        .device
-        .iter()
-        .map(|name| estimator.estimate(&catalogue, name, &job))
-        .collect();
-    let report = Report {
-        timing: "modelled",
-        subject: record.name,
-        mode: job.mode(),
-        cannot_tell: job.cannot_tell(),
-        cpu: args.cpu,
-        runs: args.runs,
-        seed: args.seed,
-        doubts: record.doubts,
-        devices: devices?,
-    };
+    let report = estimator.report(&catalogue, &args.device, record.name, &job, record.doubts)?;
+    print(args, &report)?;
+    Ok(if is_whole { exit::OK } else { exit::INVALID })
+}
+
+/// What `fslab check --record` wrote: it has no modes, because it knows what each read waited for.
+fn of_check(
+    args: &ReplayArgs,
+    path: &Path,
+    catalogue: &Catalogue,
+    estimator: Estimator,
+) -> anyhow::Result<u8> {
+    let asked = [
+        (args.mode != ModeArg::Dependent, "--mode"),
+        (args.think_limit.is_some(), "--think-limit"),
+        (args.from != FromArg::Issue, "--from"),
+        (args.place != PlaceArg::Keep, "--place"),
+        (args.traced.is_some(), "--traced"),
+    ];
+    if let Some((_, option)) = asked.iter().find(|(asked, _)| *asked) {
+        let name = out::path(path);
+        out::say(&format!(
+            "fslab: {option}: {name} is a check's own record, which needs no such choice; leave it out"
+        ));
+        return Ok(exit::USAGE);
+    }
+    let job = checker::Record::read(path)?.job(args.cpu);
+    let subject = words::printable(&path.display().to_string()).into_owned();
+    let report = estimator.report(catalogue, &args.device, subject, &job, Vec::new())?;
+    print(args, &report)?;
+    Ok(exit::OK)
+}
+
+fn print(args: &ReplayArgs, report: &Report) -> anyhow::Result<()> {
     out::print(&match args.format {
         DocumentFormat::Text => report.text(),
         DocumentFormat::Json => report.json()?,
-    })?;
-    Ok(if is_whole { exit::OK } else { exit::INVALID })
+    })
 }
 
 /// The requests, and whether they have times: those of a log of writes have none.

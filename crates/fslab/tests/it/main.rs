@@ -27,6 +27,7 @@ mod device;
 mod docs;
 mod docs_commands;
 mod docs_links;
+mod estimates;
 mod explain;
 mod fio_job;
 mod fleet;

@@ -15,7 +15,7 @@ use record::{FailureKind, Run, Status, TrialRecord};
 /// The machine has one tracer: these tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn turn() -> MutexGuard<'static, ()> {
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -6,6 +6,7 @@ use rig::Class;
 
 use super::LocalExecutor;
 use crate::checked::Checked;
+use crate::estimate::Requests;
 use crate::executor::Emit;
 use crate::trial_trace::Explained;
 
@@ -17,6 +18,8 @@ pub(super) struct Findings {
     pub(super) warnings: Vec<String>,
     /// The block map of the device, for its trace.
     pub(super) places: Places,
+    /// What its checks read, for estimates.
+    pub(super) requests: Vec<Requests>,
 }
 
 impl Findings {

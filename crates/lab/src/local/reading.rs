@@ -6,14 +6,34 @@ use std::time::Instant;
 use fskind::Family;
 use record::{FailureKind, Ledger};
 use rig::Prepared;
-use study::{CheckSpec, ScanSpec, Trial};
+use study::{CheckSpec, Checker, Reader, ScanSpec, Trial};
 
 use super::findings::{Findings, Stopped};
 use super::{LocalExecutor, UNMOUNTING};
 use crate::check;
 use crate::checked::Checked;
+use crate::estimate::{Of, Requests};
 use crate::executor::Emit;
 use crate::{convert, observer, scan, scan_program};
+
+/// The phases of a check and of a reading.
+const CHECK: &str = "check";
+const SCAN: &str = "scan";
+
+/// What a program has read, where it is estimated.
+fn requests(trial: &Trial, phase: &'static str, spec: &CheckSpec) -> Option<Requests> {
+    trial.cell.estimate.as_ref()?;
+    let own = trial.cell.filesystem.kind.properties().checker.program;
+    let (reader, of) = match spec.checker {
+        Checker::Fslab => ("fslab check", Of::File),
+        Checker::Own => (own, Of::Program),
+    };
+    Some(Requests {
+        phase,
+        reader: reader.to_owned(),
+        of,
+    })
+}
 
 impl LocalExecutor<'_> {
     /// Unmounts and runs the checker that the study asks for, if it does.
@@ -37,6 +57,7 @@ impl LocalExecutor<'_> {
 
         self.watcher.activity(trial, "checking");
         let checked = self.run_check(trial, spec, None, prepared, &device, findings, ledger)?;
+        findings.requests.extend(requests(trial, CHECK, spec));
         findings.checked(checked, emit)
     }
 
@@ -85,6 +106,7 @@ impl LocalExecutor<'_> {
         let cold = findings.evidence.split_off(known);
         let cold = cold.into_iter().map(scan_program::of_reading);
         findings.evidence.extend(cold);
+        findings.requests.extend(requests(trial, SCAN, &spec));
         findings.checked(scan_program::reading(checked), emit)
     }
 
@@ -160,6 +182,7 @@ impl LocalExecutor<'_> {
             spec,
             locked,
             memory: trial.cell.memory.map(study::Bytes::get),
+            recorded: trial.cell.estimate.is_some(),
             folder: &self.folder,
             watcher: self.watcher,
             interrupt: self.interrupt,
@@ -185,6 +208,7 @@ impl LocalExecutor<'_> {
             kind: trial.cell.filesystem.kind,
             spec,
             metadata: self.known_metadata(),
+            recorded: trial.cell.estimate.is_some(),
             trial: trial.slot.trial,
             interrupt: self.interrupt,
             watcher: self.watcher,
@@ -198,6 +222,17 @@ impl LocalExecutor<'_> {
             .for_each(|bytes| self.learn_metadata(bytes));
         findings.samples.extend(scanned.samples);
         findings.evidence.extend(scanned.evidence);
+        let reader = match spec.reader {
+            Reader::Check => "fslab check",
+            Reader::Model | Reader::Fsck => "model",
+        };
+        findings
+            .requests
+            .extend(scanned.record.map(|record| Requests {
+                phase: SCAN,
+                reader: reader.to_owned(),
+                of: Of::Memory(record),
+            }));
         Ok(())
     }
 

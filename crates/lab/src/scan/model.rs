@@ -17,19 +17,18 @@ use study::{FilesystemKind, ScanSpec};
 use workload::{Evidence, Observer, PhaseReport};
 
 use super::figures::{self, Costs};
-use super::{Job, Passes, Read, Stop, WHOLE, evidence, go_on};
+use super::{Job, Passes, Read, Source, Stop, WHOLE, evidence, go_on};
 use crate::interrupt::Interrupt;
 
 /// Measures the metadata, makes everything cold, and reads.
 pub(super) fn read(
     job: &Job<'_>,
-    source: &Direct,
-    device: &Path,
+    from: &Source<'_>,
     observer: &dyn Observer,
 ) -> Result<Read, Stop> {
     match job.kind.family() {
-        Family::Ocfs2 => read_map(job, source, device, observer, ChainMap::of),
-        _ => read_map(job, source, device, observer, GroupMap::of),
+        Family::Ocfs2 => read_map(job, from, observer, ChainMap::of),
+        _ => read_map(job, from, observer, GroupMap::of),
     }
 }
 
@@ -52,17 +51,17 @@ type Open<M> = fn(&dyn BlockSource) -> Result<M, strategy::Error>;
 
 fn read_map<M: MetadataMap>(
     job: &Job<'_>,
-    source: &Direct,
-    device: &Path,
+    from: &Source<'_>,
     observer: &dyn Observer,
     open: Open<M>,
 ) -> Result<Read, Stop> {
     let metadata = match job.metadata {
         Some(known) => known,
-        None => measure(source, open, job.interrupt)?,
+        None => measure(from.direct, open, job.interrupt)?,
     };
     let strategy = strategy_of(job.spec, metadata);
-    let mut passes = Passes::cold(job, device, observer)?;
+    let mut passes = Passes::cold(job, from, observer)?;
+    let source = from.measured();
     let begin_ns = workload::clock::now_ns();
     let map = open(source)?;
     let reading = strategy::read_watched(source, map, &strategy, &mut |moment| {

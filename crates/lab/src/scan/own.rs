@@ -4,33 +4,31 @@
 //! ascending sweep a pass, no cache. Rejected: the command as a program. Its figures of each pass are printed when all is over, and
 //! the device's counters could not be read around each.
 
-use std::path::Path;
 use std::sync::Mutex;
 
 use ::check::{Cost, Options, Pass, Report, ext4};
-use blockio::Direct;
 use progress::Progress;
 use workload::{Evidence, Observer};
 
 use super::figures::{self, Costs};
-use super::{Job, Passes, Read, Stop, WHOLE, evidence};
+use super::{Job, Passes, Read, Source, Stop, WHOLE, evidence};
 use crate::interrupt::Interrupt;
 
 /// Makes everything cold, and checks.
 pub(super) fn read(
     job: &Job<'_>,
-    source: &Direct,
-    device: &Path,
+    from: &Source<'_>,
     observer: &dyn Observer,
 ) -> Result<Read, Stop> {
-    let checker = ::check::for_source(source).unwrap_or_else(|| Box::<ext4::Checker>::default());
+    let checker =
+        ::check::for_source(from.direct).unwrap_or_else(|| Box::<ext4::Checker>::default());
     let listener = Listener {
         observer,
-        passes: Mutex::new(Passes::cold(job, device, observer)?),
+        passes: Mutex::new(Passes::cold(job, from, observer)?),
         interrupt: job.interrupt,
     };
     let begin_ns = workload::clock::now_ns();
-    let report = checker.check(source, &Options::default(), &listener)?;
+    let report = checker.check(from.measured(), &Options::default(), &listener)?;
     let end_ns = workload::clock::now_ns();
     let passes = listener.passes.into_inner();
     let passes = passes.unwrap_or_else(std::sync::PoisonError::into_inner);

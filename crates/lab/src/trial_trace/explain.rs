@@ -1,6 +1,7 @@
 //! What the traces of a trial give to its record: figures by phase, and whether they are whole.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use blktrace::analysis::window::{self, Figures, Places, Window};
 use probe::capture::Summary;
@@ -14,28 +15,58 @@ const WHOLE: &str = "trial";
 
 /// When the phases of a trial ran, by its events.
 #[derive(Debug, Default)]
-pub(crate) struct Spans(Vec<(String, Window)>);
+pub(crate) struct Spans {
+    /// Those whose requests are theirs alone.
+    phases: Vec<(String, Window)>,
+    /// Checks and readings of metadata, and their passes.
+    readings: Vec<(String, Window)>,
+}
 
 impl Spans {
     /// Takes note of an event. A phase without its own counters is between the operations of
     /// others: what was traced meanwhile was not done for it alone. A check's passes follow each other.
     pub(crate) fn note(&mut self, event: &Event) {
-        if let Event::PhaseFinished {
+        let Event::PhaseFinished {
             phase,
             begin_ns,
             end_ns,
             usage,
             ..
         } = event
-            && (usage.is_some() || phase.starts_with("check_"))
-        {
-            let window = Window {
-                begin_ns: *begin_ns,
-                end_ns: *end_ns,
-            };
-            self.0.push((phase.clone(), window));
+        else {
+            return;
+        };
+        let window = Window {
+            begin_ns: *begin_ns,
+            end_ns: *end_ns,
+        };
+        if usage.is_some() || phase.starts_with("check_") {
+            self.phases.push((phase.clone(), window));
+        }
+        if ["check", "scan"].iter().any(|name| is_of(phase, name)) {
+            self.readings.push((phase.clone(), window));
         }
     }
+
+    /// When a check or a reading ran.
+    pub(crate) fn of(&self, phase: &str) -> Option<Window> {
+        let found = self.readings.iter().find(|(name, _)| name == phase);
+        found.map(|(_, window)| *window)
+    }
+
+    /// The passes of a check or a reading, in order.
+    pub(crate) fn passes_of(&self, phase: &str) -> impl Iterator<Item = (&str, Window)> {
+        let passes = self.readings.iter();
+        passes
+            .filter(move |(name, _)| name != phase && is_of(name, phase))
+            .map(|(name, window)| (name.as_str(), *window))
+    }
+}
+
+/// Whether a phase is this check or reading, or a pass of it.
+fn is_of(phase: &str, whole: &str) -> bool {
+    let rest = phase.strip_prefix(whole);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("_pass_"))
 }
 
 /// What a trial's traces give to its record.
@@ -48,6 +79,16 @@ pub(crate) struct Explained {
 }
 
 impl Recorded {
+    /// The trace of the filesystem's device: base of its files, and the same within the run's folder. None where it is not whole.
+    pub(crate) fn of_filesystem(&self) -> Option<(PathBuf, String)> {
+        let (summary, _) = self.traces.first()?;
+        let whole = summary.lost == 0 && self.full.is_none();
+        whole.then(|| {
+            let base = format!("{}/{}", self.below, summary.device);
+            (self.out.join(&summary.device), base)
+        })
+    }
+
     /// Explains the traces by phase. `places` is the block map of the first device.
     pub(crate) fn explain(&self, spans: &Spans, places: &Places) -> Explained {
         let mut explained = Explained::default();
@@ -93,7 +134,7 @@ impl Recorded {
                 .notes
                 .push("the trace was written to this disk, and is part of it".into());
         }
-        let windows: Vec<Window> = spans.0.iter().map(|(_, window)| *window).collect();
+        let windows: Vec<Window> = spans.phases.iter().map(|(_, window)| *window).collect();
         let windows = [&windows[..], &[self.whole]].concat();
         let figures = blktrace::Trace::open(&self.out.join(&summary.device))
             .and_then(|mut trace| window::figures(&mut trace, &windows, places));
@@ -106,7 +147,7 @@ impl Recorded {
                 Vec::new()
             }
         };
-        let names = spans.0.iter().map(|(phase, _)| phase.as_str());
+        let names = spans.phases.iter().map(|(phase, _)| phase.as_str());
         let mut samples = Vec::new();
         for (phase, figures) in names.chain([WHOLE]).zip(figures) {
             let named = named(figures, summary.lost);
@@ -196,6 +237,7 @@ fn unit(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::{Left, Of, Requests};
     use std::path::Path;
 
     use probe::capture::{self, BUFFER};
@@ -243,18 +285,22 @@ mod tests {
             ("patch", None),
             ("check_pass_1", None),
         ] {
-            spans.note(&Event::PhaseFinished {
-                trial: 0,
-                phase: phase.into(),
-                begin_ns: 0,
-                end_ns: u64::MAX,
-                detail: serde_json::Value::Null,
-                usage,
-                memory: None,
-                middle: None,
-            });
+            spans.note(&finished(phase, usage));
         }
         spans
+    }
+
+    fn finished(phase: &str, usage: Option<record::Usage>) -> Event {
+        Event::PhaseFinished {
+            trial: 0,
+            phase: phase.into(),
+            begin_ns: 0,
+            end_ns: u64::MAX,
+            detail: serde_json::Value::Null,
+            usage,
+            memory: None,
+            middle: None,
+        }
     }
 
     #[test]
@@ -283,6 +329,63 @@ mod tests {
                 .iter()
                 .all(|s| known.contains(&s.metric.as_str()))
         );
+    }
+
+    #[test]
+    fn a_check_is_estimated_from_its_trace_and_only_from_a_whole_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let forged = fixtures::block_trace::Forge::plain(1, 200);
+        forged.write(folder.path(), "sda").unwrap();
+        let mut spans = spans();
+        assert_eq!(spans.of("check"), None);
+        for event in ["check", "scan", "checksum"] {
+            spans.note(&finished(event, None));
+        }
+        let passes = |phase| spans.passes_of(phase).map(|(name, _)| name.to_owned());
+        assert_eq!(passes("check").collect::<Vec<_>>(), ["check_pass_1"]);
+        assert_eq!(passes("scan").count(), 0);
+        let estimate = |recorded: &Recorded, phase| {
+            let left = Left {
+                folder: folder.path(),
+                trial: 0,
+                volume: 1 << 30,
+                traced: Some(recorded),
+                spans: &spans,
+            };
+            let spec = study::EstimateSpec {
+                devices: vec!["7k500x4".into(), "lun-2011".into()],
+                ..study::EstimateSpec::default()
+            };
+            let requests = Requests {
+                phase,
+                reader: "e2fsck".into(),
+                of: Of::Program,
+            };
+            left.estimate(&spec, requests)
+        };
+        let found = estimate(&recorded(folder.path(), 0), "check");
+        assert_eq!(found.missing, None);
+        assert_eq!(
+            (found.stream, found.mode.as_str(), found.reader.as_str()),
+            (record::Stream::BlockTrace, "dependent", "e2fsck")
+        );
+        assert_eq!(found.file.as_deref(), Some("traces/trial-0001/sda"));
+        assert_eq!(found.devices.len(), 2);
+        for device in &found.devices {
+            let phases = device.passes.iter().map(|pass| pass.phase.as_str());
+            assert_eq!(phases.collect::<Vec<_>>(), ["check", "check_pass_1"]);
+            let [whole, pass] = &device.passes[..] else {
+                panic!("{device:?}");
+            };
+            assert!(whole.requests > 0 && whole.modelled_s > Some(0.0));
+            // All of it was in the pass.
+            assert_eq!(whole.modelled_s, pass.modelled_s);
+        }
+        let missing = |estimate: record::Estimate| estimate.missing.unwrap();
+        let lost = missing(estimate(&recorded(folder.path(), 7), "check"));
+        assert!(lost.contains("no block trace"), "{lost}");
+        let unknown = missing(estimate(&recorded(folder.path(), 0), "checksum"));
+        assert!(unknown.contains("no block trace"), "{unknown}");
     }
 
     #[test]

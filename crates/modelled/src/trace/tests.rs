@@ -323,11 +323,42 @@ fn a_trace_that_is_not_held_in_memory_is_the_same() {
     for source in [Source::Issue, Source::Queue] {
         let of = |most| {
             let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
-            let record = read_into(Spool::holding(most), &mut trace, source, None).unwrap();
+            let record = read_into(Spool::holding(most), &mut trace, source, None, None).unwrap();
             (all(&record), record.requests.outline().clone())
         };
         let (in_memory, outline) = of(1 << 20);
         assert!(in_memory.len() > 500);
         assert_eq!(of(8), (in_memory, outline));
     }
+}
+
+#[test]
+fn requests_of_a_stretch_of_time_are_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = [
+        (100, Action::Issue, READ, 8, 4096, 7),
+        (150, Action::Complete, READ, 8, 4096, 0),
+        (190, Action::Queue, READ, 16, 4096, 7),
+        (200, Action::Issue, READ, 16, 4096, 99),
+        (290, Action::Issue, READ, 24, 4096, 7),
+        (300, Action::Complete, READ, 16, 4096, 0),
+        (310, Action::Issue, READ, 32, 4096, 7),
+        (320, Action::Complete, READ, 24, 4096, 0),
+    ];
+    let window = Window {
+        begin_ns: 200,
+        end_ns: 300,
+    };
+    let mut trace = traced(folder.path(), &events);
+    let record = read_within(&mut trace, window).unwrap();
+    let offsets: Vec<u64> = all(&record).iter().map(|r| r.offset).collect();
+    assert_eq!(offsets, [16 * 512, 24 * 512]);
+    // The second is done after the end, and belongs to it.
+    assert_eq!(record.requests.outline().recorded, Some(120));
+    let window = Window {
+        begin_ns: 400,
+        end_ns: 500,
+    };
+    let none = read_within(&mut traced(folder.path(), &events), window);
+    assert!(matches!(none, Err(Error::NoRequests(_))));
 }

@@ -1,6 +1,7 @@
 //! What the log says of one trial.
 
 use crate::crash::Crash;
+use crate::estimate::Estimate;
 use crate::event::{
     Evidence, FailureKind, Layout, Ledger, Members, MemoryPressure, Middle, Mounted, Sample, Trace,
     Usage,
@@ -65,6 +66,8 @@ pub struct TrialRecord {
     pub members: Vec<Members>,
     /// Its block traces, one for each device.
     pub traces: Vec<Trace>,
+    /// How long its checks would take on modelled devices.
+    pub estimates: Vec<Estimate>,
     /// What power cuts would have left.
     pub crash: Option<Crash>,
     /// What others did on the machine meanwhile: in the whole trial, and in its phases.

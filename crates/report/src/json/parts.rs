@@ -34,6 +34,7 @@ fn keys(part: Part) -> &'static [&'static str] {
             "traces",
             "cost_of_tracing",
             "modelled",
+            "estimates",
         ],
         Part::Evidence => &["machine", "contexts", "trials", "doubts", "general"],
         Part::GnuTime => &["trials"],

@@ -9,6 +9,7 @@
 mod common;
 mod control_characters;
 mod crash;
+mod estimates;
 mod for_machines;
 mod formats;
 mod grids;

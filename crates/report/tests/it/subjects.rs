@@ -1,7 +1,7 @@
 //! Every subject of a report in every format that prints it.
 
 use crate::common::{self, in_format};
-use crate::{crash, latency, members};
+use crate::{crash, estimates, latency, members};
 
 use record::Run;
 use report::Format;
@@ -86,6 +86,11 @@ fn growth_and_memory_of_2012() {
 #[test]
 fn crash_checks() {
     in_all(&crash::run().0, "crash", "Crash check");
+}
+
+#[test]
+fn checks_on_modelled_devices() {
+    in_all(&estimates::run(), "estimates", "Modelled: how long");
 }
 
 #[test]

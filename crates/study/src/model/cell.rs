@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::check::CheckSpec;
 use super::crash::CrashSpec;
 use super::device::DeviceSpec;
+use super::estimate::EstimateSpec;
 use super::filesystem::FilesystemVariant;
 use super::layout::LayoutSpec;
 use super::volume::Volume;
@@ -43,6 +44,9 @@ pub struct Cell {
     /// The simulated power cuts after the trial; none: no crash check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<CrashSpec>,
+    /// The devices on which the trial's check is estimated; none: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<EstimateSpec>,
     /// Whether a block trace is recorded while the trial runs.
     #[serde(default)]
     pub trace: bool,

@@ -50,6 +50,7 @@ pub(super) fn rig(out: &mut String, plan: &Plan) {
         ("Check", checks(plan)),
         ("Layout", layout(plan)),
         ("Crash", crash(plan)),
+        ("Estimate", estimate(plan)),
         ("Trace", trace(plan)),
         ("Reference", reference),
     ];
@@ -179,6 +180,20 @@ fn crash(plan: &Plan) -> Option<String> {
     };
     Some(format!(
         "writes are logged; the image as of each {after}{most} is recovered and checked"
+    ))
+}
+
+/// Where checks are estimated.
+fn estimate(plan: &Plan) -> Option<String> {
+    let spec = plan.cells.iter().find_map(|cell| cell.estimate.as_ref())?;
+    let cpu = if (spec.cpu - 1.0).abs() < f64::EPSILON {
+        String::new()
+    } else {
+        format!(", processor times multiplied by {}", spec.cpu)
+    };
+    Some(format!(
+        "after each check, from its own requests: how long it would take on {} (modelled){cpu}",
+        words::list(&spec.devices)
     ))
 }
 

@@ -67,8 +67,12 @@ fn a_phase_begins_when_all_threads_are_done() {
     let phases = vec![0, 2 * MS];
     let program = Program::new((0..3).map(request).collect(), steps, phases, 4 * MS);
     // 5 and 10 ms for the two, 1 ms of computing each phase.
-    assert_eq!(run(&program, 1.0).ends, [11 * MS, 17 * MS]);
+    let ran = run(&program, 1.0);
+    assert_eq!(ran.ends, [11 * MS, 17 * MS]);
     assert_eq!(program.phase_at(2 * MS), 1);
+    // Nothing was in flight while the phases computed, 1 ms each.
+    let idle: Vec<Nanoseconds> = ran.marks.iter().map(|mark| mark.idle).collect();
+    assert_eq!((idle, ran.idle), (vec![MS, 2 * MS], 2 * MS));
 }
 
 #[test]
@@ -101,7 +105,10 @@ fn a_phase_without_requests_takes_its_processor_time() {
         run(&program, 1.0).ends,
         [4 * MS, (20 - 1 + 5) * MS, (30 - 1 + 5) * MS]
     );
-    assert_eq!(run(&program, 2.0).ends[2], (29 * 2 + 5) * MS);
+    let slower = run(&program, 2.0);
+    assert_eq!(slower.ends[2], (29 * 2 + 5) * MS);
+    let idle: Vec<Nanoseconds> = slower.marks.iter().map(|mark| mark.idle).collect();
+    assert_eq!(idle, [4 * 2 * MS, 19 * 2 * MS, 29 * 2 * MS]);
 }
 
 #[test]

@@ -1,20 +1,27 @@
-//! `fslab check --device`: how long the same check would take on a modelled device.
+//! `fslab check --device`: how long the same check would take on a modelled device. `--record`: what it read, as a file.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use ::blockio::BlockSource;
 use ::blockio::layer::{OnModel, Recording};
 use ::check::{Cost, Observer, Pass};
 use ::device::{Catalogue, Variation};
-use ::modelled::checker::{self, job};
+use ::modelled::checker::{self, Record};
 use ::modelled::{Error, Estimator, Report, catalogue};
 use progress::Progress;
 
 use crate::cli::check::CheckArgs;
 use crate::out;
 
-/// A device of the command line that the target fits.
-pub(super) struct Wanted {
+/// What the reads of a check are recorded for: a device of the command line that the target fits, a file.
+pub(super) struct Wanted<'a> {
+    device: Option<OnDevice>,
+    file: Option<&'a Path>,
+}
+
+struct OnDevice {
     catalogue: Catalogue,
     name: String,
     cpu: f64,
@@ -24,12 +31,70 @@ pub(super) struct Wanted {
 /// Why the device cannot be used: the command line is wrong.
 pub(super) struct Refusal(pub(super) String);
 
-impl Wanted {
-    /// The device that was asked for, if any.
-    pub(super) fn of(args: &CheckArgs, len: u64) -> Result<Option<Wanted>, Refusal> {
-        let Some(name) = &args.device else {
+impl Wanted<'_> {
+    /// What was asked for, if anything.
+    pub(super) fn of(args: &CheckArgs, len: u64) -> Result<Option<Wanted<'_>>, Refusal> {
+        let file = args.record.as_deref();
+        let device = match &args.device {
+            Some(name) => Some(OnDevice::of(args, name, len)?),
+            None => None,
+        };
+        Ok((device.is_some() || file.is_some()).then_some(Wanted { device, file }))
+    }
+
+    /// The source that is checked: recorded, and with `--live` as slow as the device.
+    pub(super) fn recorded(
+        &self,
+        source: Box<dyn BlockSource>,
+    ) -> Result<Recording<Box<dyn BlockSource>>, Error> {
+        let Some(device) = self.device.as_ref().filter(|device| device.waits) else {
+            return Ok(Recording::new(source));
+        };
+        let model = device.catalogue.model(&device.name, Variation::Nominal)?;
+        Ok(Recording::new(Box::new(OnModel::new(source, model))))
+    }
+
+    /// Keeps the record, and says what the check would take on the device.
+    pub(super) fn report(
+        &self,
+        source: &Recording<Box<dyn BlockSource>>,
+        passes: &[Noted],
+        end: u64,
+    ) -> Result<Option<Report>, Error> {
+        let entries = source
+            .take()
+            .map_err(|error| Error::Record(error.to_string()))?;
+        let named = |name: fn(&Pass) -> &'static str| {
+            let pass = |noted: &Noted| checker::Pass {
+                name: name(noted.pass).to_owned(),
+                began: noted.began,
+            };
+            passes.iter().map(pass).collect()
+        };
+        let mut record = Record {
+            entries,
+            passes: named(|pass| pass.name),
+            end,
+        };
+        if let Some(path) = self.file {
+            keep(&record, path)?;
+        }
+        let Some(device) = &self.device else {
             return Ok(None);
         };
+        record.passes = named(|pass| pass.heading);
+        let job = record.job(device.cpu);
+        let subject = source.name().to_string();
+        let subject = format!("this check of {}", words::printable(&subject));
+        let names = [device.name.clone()];
+        let estimator = Estimator::default();
+        let report = estimator.report(&device.catalogue, &names, subject, &job, Vec::new())?;
+        Ok(Some(report))
+    }
+}
+
+impl OnDevice {
+    fn of(args: &CheckArgs, name: &str, len: u64) -> Result<OnDevice, Refusal> {
         let refused = |error: Error| Refusal(error.to_string());
         let catalogue = catalogue(args.devices.devices_file.as_deref()).map_err(refused)?;
         let model = catalogue
@@ -43,95 +108,65 @@ impl Wanted {
                 words::bytes(model.capacity())
             )));
         }
-        Ok(Some(Wanted {
+        Ok(OnDevice {
             catalogue,
-            name: name.clone(),
+            name: name.to_owned(),
             cpu: args.cpu,
             waits: args.live,
-        }))
-    }
-
-    /// The source that is checked: recorded, and with `--live` as slow as the device.
-    pub(super) fn recorded(
-        &self,
-        source: Box<dyn BlockSource>,
-    ) -> Result<Recording<Box<dyn BlockSource>>, Error> {
-        if !self.waits {
-            return Ok(Recording::new(source));
-        }
-        let model = self.catalogue.model(&self.name, Variation::Nominal)?;
-        Ok(Recording::new(Box::new(OnModel::new(source, model))))
-    }
-
-    /// What the recorded check would take there.
-    pub(super) fn report(
-        &self,
-        source: &Recording<Box<dyn BlockSource>>,
-        passes: Vec<checker::Pass>,
-        end: u64,
-    ) -> Result<Report, Error> {
-        let entries = source
-            .take()
-            .map_err(|error| Error::Record(error.to_string()))?;
-        let job = job(entries, passes, end, self.cpu);
-        let estimator = Estimator::default();
-        let device = estimator.estimate(&self.catalogue, &self.name, &job)?;
-        let subject = source.name().to_string();
-        Ok(Report {
-            timing: "modelled",
-            subject: format!("this check of {}", words::printable(&subject)),
-            mode: job.mode(),
-            cannot_tell: job.cannot_tell(),
-            cpu: self.cpu,
-            runs: estimator.runs,
-            seed: estimator.seed,
-            doubts: Vec::new(),
-            devices: vec![device],
         })
     }
 }
 
-/// Notes when passes begin, and passes everything on.
-pub(super) struct Noted<'a, O, C> {
-    inner: &'a O,
-    clock: C,
-    passes: Mutex<Vec<checker::Pass>>,
+fn keep(record: &Record, path: &Path) -> Result<(), Error> {
+    let written = File::create(path).and_then(|mut file| record.write(&mut file));
+    written.map_err(|error| {
+        let path = out::path(path);
+        Error::Record(format!(
+            "{path}: {error}; name another file with --record, or leave it out"
+        ))
+    })
 }
 
-impl<'a, O: Observer, C: Fn() -> u64 + Send + Sync> Noted<'a, O, C> {
-    pub(super) fn new(inner: &'a O, clock: C) -> Self {
-        Noted {
+/// A pass, and when it began.
+pub(super) struct Noted {
+    pass: &'static Pass,
+    began: u64,
+}
+
+/// Notes when passes begin, and passes everything on.
+pub(super) struct Notes<'a, C> {
+    inner: &'a dyn Observer,
+    clock: C,
+    passes: Mutex<Vec<Noted>>,
+}
+
+impl<'a, C: Fn() -> u64 + Send + Sync> Notes<'a, C> {
+    pub(super) fn new(inner: &'a dyn Observer, clock: C) -> Self {
+        Notes {
             inner,
             clock,
             passes: Mutex::default(),
         }
     }
 
-    fn now(&self) -> u64 {
-        (self.clock)()
-    }
-
-    pub(super) fn passes(self) -> Vec<checker::Pass> {
+    pub(super) fn passes(self) -> Vec<Noted> {
         self.passes
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<O: Observer, C: Fn() -> u64 + Send + Sync> Progress for Noted<'_, O, C> {
+impl<C: Fn() -> u64 + Send + Sync> Progress for Notes<'_, C> {
     fn inner(&self) -> &dyn Progress {
         self.inner
     }
 }
 
-impl<O: Observer, C: Fn() -> u64 + Send + Sync> Observer for Noted<'_, O, C> {
+impl<C: Fn() -> u64 + Send + Sync> Observer for Notes<'_, C> {
     fn pass_started(&self, pass: &'static Pass) {
-        let began = self.now();
+        let began = (self.clock)();
         let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
-        passes.push(checker::Pass {
-            name: pass.heading.to_owned(),
-            began,
-        });
+        passes.push(Noted { pass, began });
         drop(passes);
         self.inner.pass_started(pass);
     }

@@ -36,6 +36,7 @@ pub(crate) fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> 
         workload,
         layout: None,
         crash: None,
+        estimate: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,

@@ -126,6 +126,7 @@ fn cell(id: u32, filesystem: &str, workload: &str, files: u32, memory: &str) -> 
         check: Some(CheckSpec::default()),
         layout: None,
         crash: None,
+        estimate: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,

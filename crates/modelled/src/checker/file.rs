@@ -1,0 +1,229 @@
+//! A record as a file (docs/formats.md): what `fslab check --record` writes, and a run that estimates its checks reads.
+//!
+//! A file may come from anyone: counts are held against the length of the file before anything is allocated.
+
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use blockio::layer::Entry;
+
+use super::{Pass, Record};
+use crate::error::Error;
+
+const MAGIC: [u8; 8] = *b"fslabreq";
+const VERSION: u32 = 1;
+/// Magic, version, number of passes, number of entries, end.
+const HEAD: usize = 8 + 4 + 4 + 8 + 8;
+/// Most passes, and most bytes of a name.
+const MOST_PASSES: u32 = 256;
+const LONGEST_NAME: usize = 64;
+
+impl Record {
+    /// Whether a file begins as a record does; a file that cannot be read does not.
+    pub fn is_one(path: &Path) -> bool {
+        let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        let mut magic = [0; MAGIC.len()];
+        let file = is_file.then(|| std::fs::File::open(path).ok()).flatten();
+        file.is_some_and(|mut file| file.read_exact(&mut magic).is_ok() && magic == MAGIC)
+    }
+
+    /// Writes the record.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 20, out);
+        out.write_all(&MAGIC)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        out.write_all(&(self.passes.len() as u32).to_le_bytes())?;
+        out.write_all(&(self.entries.len() as u64).to_le_bytes())?;
+        out.write_all(&self.end.to_le_bytes())?;
+        for pass in &self.passes {
+            let name = pass.name.as_bytes();
+            if name.len() > LONGEST_NAME {
+                return Err(io::Error::other("the name of a pass is too long"));
+            }
+            out.write_all(&pass.began.to_le_bytes())?;
+            out.write_all(&(name.len() as u16).to_le_bytes())?;
+            out.write_all(name)?;
+        }
+        for entry in &self.entries {
+            out.write_all(&entry.to_bytes())?;
+        }
+        out.flush()
+    }
+
+    /// Reads a record from a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no record; one line with its path.
+    pub fn read(path: &Path) -> Result<Record, Error> {
+        let named = |why: String| Error::Record(format!("{}: {why}", path.display()));
+        let file = std::fs::File::open(path).map_err(|error| named(error.to_string()))?;
+        let metadata = file.metadata().map_err(|error| named(error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(named("not a regular file".into()));
+        }
+        let mut input = io::BufReader::with_capacity(1 << 20, file);
+        read(&mut input, metadata.len()).map_err(named)
+    }
+}
+
+/// Reads a record of `len` bytes; why it is none.
+fn read(input: &mut dyn Read, len: u64) -> Result<Record, String> {
+    let head: [u8; HEAD] = take(input)?;
+    let number = |from: usize, bytes: usize| {
+        let mut eight = [0; 8];
+        eight[..bytes].copy_from_slice(&head[from..from + bytes]);
+        u64::from_le_bytes(eight)
+    };
+    if head[..8] != MAGIC {
+        return Err("is no record of a check (fslab check --record)".into());
+    }
+    if number(8, 4) != u64::from(VERSION) {
+        return Err(format!("is of version {}, not {VERSION}", number(8, 4)));
+    }
+    let (passes, entries) = (number(12, 4), number(16, 8));
+    if passes > u64::from(MOST_PASSES) {
+        return Err(format!(
+            "has {passes} passes, and a check at most {MOST_PASSES}"
+        ));
+    }
+    let mut record = Record {
+        end: number(24, 8),
+        ..Record::default()
+    };
+    let mut left = len.saturating_sub(HEAD as u64);
+    for _ in 0..passes {
+        let pass = pass(input)?;
+        left = left.saturating_sub(10 + pass.name.len() as u64);
+        record.passes.push(pass);
+    }
+    if entries.checked_mul(Entry::BYTES as u64) != Some(left) {
+        return Err(format!(
+            "has {left} bytes for {entries} reads of {} each",
+            Entry::BYTES
+        ));
+    }
+    record.entries.reserve_exact(entries as usize);
+    for _ in 0..entries {
+        record.entries.push(Entry::from_bytes(&take(input)?));
+    }
+    let sorted = record.passes.is_sorted_by_key(|pass| pass.began);
+    if !sorted {
+        return Err("has passes that are not in order".into());
+    }
+    Ok(record)
+}
+
+fn pass(input: &mut dyn Read) -> Result<Pass, String> {
+    let began = u64::from_le_bytes(take(input)?);
+    let len = usize::from(u16::from_le_bytes(take(input)?));
+    if len > LONGEST_NAME {
+        return Err(format!("has a name of {len} bytes"));
+    }
+    let mut name = vec![0; len];
+    input.read_exact(&mut name).map_err(|error| short(&error))?;
+    let name = String::from_utf8(name).map_err(|_| "has a name that is no text".to_owned())?;
+    Ok(Pass { name, began })
+}
+
+fn take<const N: usize>(input: &mut dyn Read) -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
+    input
+        .read_exact(&mut bytes)
+        .map_err(|error| short(&error))?;
+    Ok(bytes)
+}
+
+fn short(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "ends too early".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn record() -> Record {
+        let entry = |i: u64| Entry {
+            offset: i << 40,
+            len: 4096,
+            thread: i as u16,
+            submitted: 1000 * i,
+            called: 1000 * i + 16,
+            delivered: 1000 * i + 160,
+            is_taken: i != 3,
+        };
+        let pass = |name: &str, began| Pass {
+            name: name.into(),
+            began,
+        };
+        Record {
+            entries: (0..20).map(entry).collect(),
+            passes: vec![pass("0a", 0), pass("after", 9000)],
+            end: 1 << 40,
+        }
+    }
+
+    fn bytes(record: &Record) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        record.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_record_survives_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("reads");
+        let record = record();
+        std::fs::write(&path, bytes(&record)).unwrap();
+        assert_eq!(Record::read(&path).unwrap(), record);
+        assert!(Record::is_one(&path) && !Record::is_one(folder.path()));
+        assert_eq!(bytes(&record).len(), HEAD + 10 + 2 + 10 + 5 + 20 * 32);
+        let missing = Record::read(&folder.path().join("none")).unwrap_err();
+        assert!(missing.to_string().contains("none: "), "{missing}");
+        let folder = Record::read(folder.path()).unwrap_err().to_string();
+        assert!(folder.ends_with("not a regular file"), "{folder}");
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused() {
+        let good = bytes(&record());
+        let refused = |bytes: &[u8]| read(&mut &bytes[..], bytes.len() as u64).unwrap_err();
+        assert_eq!(refused(&good[..HEAD - 1]), "ends too early");
+        assert!(refused(&good[..good.len() - 1]).contains("for 20 reads"));
+        let changed = |at: usize, byte: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            refused(&bytes)
+        };
+        assert!(changed(0, b'x').contains("is no record of a check"));
+        assert!(changed(8, 2).contains("version 2"));
+        assert!(changed(14, 1).contains("65538 passes"));
+        // A count that no memory holds.
+        assert!(changed(23, 0x7f).contains("reads of 32 each"));
+        assert!(changed(HEAD + 9, 1).contains("a name of 258 bytes"));
+        assert!(changed(HEAD + 10, 0xff).contains("no text"));
+        assert!(changed(HEAD + 7, 1).contains("not in order"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(changes in prop::collection::vec((0_usize..200, any::<u8>()), 0..8), cut in 0_usize..700) {
+            let mut bytes = bytes(&record());
+            for (at, byte) in changes {
+                bytes[at] = byte;
+            }
+            bytes.truncate(bytes.len() - cut.min(bytes.len()));
+            if let Ok(record) = read(&mut &bytes[..], bytes.len() as u64) {
+                // It can be replayed, or is refused by the device.
+                drop(record.job(1.0));
+            }
+        }
+    }
+}
