@@ -369,6 +369,12 @@ impl Model for Array {
         done.append(&mut self.done);
     }
 
+    fn has_volatile_cache(&self) -> bool {
+        self.members
+            .iter()
+            .any(|member| member.has_volatile_cache())
+    }
+
     fn usage(&self, parts: &mut Vec<Usage>) {
         for member in &self.members {
             member.usage(parts);

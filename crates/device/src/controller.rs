@@ -426,6 +426,11 @@ impl Model for Controller {
         self.done.complete(now, done);
     }
 
+    fn has_volatile_cache(&self) -> bool {
+        // The battery keeps what is cached.
+        self.parts.write_cache == 0 && self.child.has_volatile_cache()
+    }
+
     fn usage(&self, parts: &mut Vec<Usage>) {
         parts.push(Usage {
             busy: self.processor.busy,

@@ -443,6 +443,10 @@ impl Model for Disk {
         done.append(&mut self.done);
     }
 
+    fn has_volatile_cache(&self) -> bool {
+        self.parts.write_cache > 0
+    }
+
     fn usage(&self, parts: &mut Vec<Usage>) {
         parts.push(self.usage.clone());
     }

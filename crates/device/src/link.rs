@@ -119,6 +119,10 @@ impl Model for Link {
         self.done.complete(now, done);
     }
 
+    fn has_volatile_cache(&self) -> bool {
+        self.child.has_volatile_cache()
+    }
+
     fn usage(&self, parts: &mut Vec<Usage>) {
         parts.push(Usage {
             busy: self.wire.busy,

@@ -115,6 +115,12 @@ pub trait Model: Send {
     /// Moves on to `now` and appends what was done up to then, in the order of time.
     fn advance(&mut self, now: Nanoseconds, done: &mut Vec<Completion>);
 
+    /// Whether completed writes may be lost without a flush: whether a host is to send flushes. One that is not needed is never
+    /// wrong.
+    fn has_volatile_cache(&self) -> bool {
+        true
+    }
+
     /// Appends what its parts have done.
     fn usage(&self, parts: &mut Vec<Usage>);
 }

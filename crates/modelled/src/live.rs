@@ -2,40 +2,32 @@
 //!
 //! Bytes move at once; only the answer waits. A thread sleeps until the model's next event and calls what waits for it, so that
 //! requests of all connections compete in one queue as they would on the device. A front ([`nbd`], [`fuse`]) translates a protocol.
+//! The front [`ublk`] has that thread take requests, too: the kernel's driver binds a queue to one thread.
 
 pub mod fuse;
 pub mod nbd;
+mod pace;
 mod priority;
 mod store;
 #[cfg(test)]
 mod tests;
+pub mod ublk;
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use device::{Completion, Model, Op, Request};
+use device::{Model, Op};
 
-pub use priority::{in_time, keep_in_memory};
+use self::pace::{Pace, Work};
+pub use priority::{Does, in_time, keep_in_memory};
 pub use store::Store;
-
-/// Answers that leave later than this after they are due are late.
-const LATE: u64 = 50_000;
 
 /// What is called when a request is done.
 type Answer = Box<dyn FnOnce() + Send>;
 
 struct State {
-    model: Box<dyn Model>,
-    next: u64,
-    waiting: HashMap<u64, (u64, Answer)>,
-    /// Where the model is in time: at most `lead` ahead of the clock.
-    at: u64,
-    /// By how much answers leave before they are due, ns; none: at once, and the model is not asked.
-    lead: Option<u64>,
-    buffer: Vec<Completion>,
-    served: Served,
+    pace: Pace<Answer>,
     is_over: bool,
 }
 
@@ -63,6 +55,7 @@ impl Served {
 /// A modelled device with a store.
 pub struct Live {
     store: Store,
+    volatile_cache: bool,
     origin: Instant,
     state: Mutex<State>,
     changed: Condvar,
@@ -73,15 +66,10 @@ impl Live {
     pub fn new(model: Box<dyn Model>, store: Store) -> Live {
         Live {
             store,
+            volatile_cache: model.has_volatile_cache(),
             origin: Instant::now(),
             state: Mutex::new(State {
-                model,
-                next: 0,
-                waiting: HashMap::new(),
-                at: 0,
-                lead: Some(0),
-                buffer: Vec::new(),
-                served: Served::default(),
+                pace: Pace::new(model),
                 is_over: false,
             }),
             changed: Condvar::new(),
@@ -90,12 +78,12 @@ impl Live {
 
     /// Answers at once from now on, until [`Live::begin`]: what a request takes then is the way to the server and back alone.
     pub fn hold(&self) {
-        self.state().lead = None;
+        self.state().pace.set_lead(None);
     }
 
     /// Answers when the model says, less `lead` ns: what the way to the server and back takes by itself.
     pub fn begin(&self, lead: u64) {
-        self.state().lead = Some(lead);
+        self.state().pace.set_lead(Some(lead));
     }
 
     /// Its size, bytes.
@@ -103,9 +91,14 @@ impl Live {
         self.store.size()
     }
 
+    /// Whether completed writes may be lost without a flush.
+    pub fn has_volatile_cache(&self) -> bool {
+        self.volatile_cache
+    }
+
     /// What it has done so far.
     pub fn served(&self) -> Served {
-        self.state().served
+        self.state().pace.served()
     }
 
     /// Ends [`Live::run`]. Requests in flight are not answered.
@@ -124,7 +117,8 @@ impl Live {
         let mut state = self.state();
         while !state.is_over {
             let now = self.now();
-            let due = advance(&mut state, now);
+            let mut due = Vec::new();
+            state.pace.advance(now, &mut due);
             if !due.is_empty() {
                 drop(state);
                 for answer in due {
@@ -133,11 +127,8 @@ impl Live {
                 state = self.state();
                 continue;
             }
-            let next = state.model.next_event();
-            let left = next.map_or(Duration::from_secs(3600), |at| {
-                let lead = state.lead.unwrap_or(0);
-                Duration::from_nanos(at.saturating_sub(self.now() + lead))
-            });
+            let next = state.pace.next_in(self.now());
+            let left = next.map_or(Duration::from_secs(3600), Duration::from_nanos);
             let slept = self.changed.wait_timeout(state, left);
             state = slept.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -201,27 +192,17 @@ impl Live {
     }
 
     fn submit(&self, op: Op, offset: u64, len: u64, fua: bool, answer: Answer) {
-        let mut state = self.state();
-        // The clock is read under the lock: the model must not see time go back.
-        let now = self.now();
-        if state.lead.is_none() {
-            drop(state);
-            answer();
-            return;
-        }
-        let due = advance(&mut state, now);
-        let now = now.max(state.at);
-        let tag = state.next;
-        state.next += 1;
-        state.waiting.insert(tag, (now, answer));
-        let request = Request {
-            tag,
+        let work = Work {
             op,
             offset,
             len,
             fua,
         };
-        state.model.submit(now, request);
+        let mut due = Vec::new();
+        let mut state = self.state();
+        // The clock is read under the lock: the model must not see time go back.
+        let now = self.now();
+        state.pace.submit(now, work, answer, &mut due);
         drop(state);
         self.changed.notify_all();
         for answer in due {
@@ -236,30 +217,4 @@ impl Live {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Brings the model up to `now`, event by event, and returns what is to be called.
-fn advance(state: &mut State, now: u64) -> Vec<Answer> {
-    let mut buffer = std::mem::take(&mut state.buffer);
-    let lead = state.lead.unwrap_or(0);
-    while let Some(at) = state.model.next_event().filter(|at| *at <= now + lead) {
-        state.at = state.at.max(at);
-        state.model.advance(at, &mut buffer);
-    }
-    state.at = state.at.max(now);
-    state.model.advance(state.at, &mut buffer);
-    let mut due = Vec::new();
-    for done in buffer.drain(..) {
-        if let Some((submitted, answer)) = state.waiting.remove(&done.tag) {
-            let lateness = (now + lead).saturating_sub(done.at);
-            let served = &mut state.served;
-            served.requests += 1;
-            served.modelled += done.at.saturating_sub(submitted);
-            served.lateness += lateness;
-            served.late += u64::from(lateness > LATE);
-            due.push(answer);
-        }
-    }
-    state.buffer = buffer;
-    due
 }

@@ -30,6 +30,26 @@ fn every_shipped_device_can_be_built_and_read() {
 }
 
 #[test]
+fn a_host_sends_flushes_where_a_cache_would_lose_writes() {
+    let catalogue = Catalogue::shipped().unwrap();
+    let volatile = |name: &str| {
+        let model = catalogue.model(name, Variation::Nominal).unwrap();
+        model.has_volatile_cache()
+    };
+    // Drives of desktops cache writes, those of servers do not; a controller with a battery keeps what it caches.
+    for (name, is_volatile) in [
+        ("7k500", true),
+        ("7k500x4", true),
+        ("nvme-2018", true),
+        ("cheetah-15k.5", false),
+        ("cheetah-15k.5x8", false),
+        ("lun-2011", false),
+    ] {
+        assert_eq!(volatile(name), is_volatile, "{name}");
+    }
+}
+
+#[test]
 fn the_studies_have_their_hardware() {
     let catalogue = Catalogue::shipped().unwrap();
     let capacity = |name| {

@@ -18,7 +18,7 @@ pub(crate) enum DeviceCommand {
     Check(DeviceCheckArgs),
     /// Print what a device can do by its model, beside what follows from its figures; or fit a model to a real device
     Bench(DeviceBenchArgs),
-    /// Serve a device in real time: over NBD on a socket, or as a file under a loop device
+    /// Serve a device in real time: over NBD on a socket, as a file under a loop device, or by the driver ublk
     Serve(DeviceServeArgs),
 }
 
@@ -81,18 +81,14 @@ pub(crate) struct DeviceCheckArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("front").args(["socket", "fuse", "ublk"]).required(true)))]
 pub(crate) struct DeviceServeArgs {
     /// A device of `fslab device list`; NAMExN is N of them, striped at 64 KiB
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) devices: DevicesFile,
     /// Speak the NBD protocol on this Unix socket
-    #[arg(
-        long,
-        value_name = "PATH",
-        required_unless_present = "fuse",
-        conflicts_with = "fuse"
-    )]
+    #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
     /// Mount a file `disk` in this folder (FUSE; root), for `losetup --direct-io=on`
     #[arg(long, value_name = "DIR")]
@@ -100,10 +96,19 @@ pub(crate) struct DeviceServeArgs {
     /// Name of that file
     #[arg(long, value_name = "NAME", default_value = modelled::live::fuse::NAME, value_parser = file_name, requires = "fuse")]
     pub(crate) file_name: String,
+    /// Make a disk /dev/ublkbN by the kernel's driver ublk (root, the module ublk_drv)
+    #[arg(long)]
+    pub(crate) ublk: bool,
+    /// Number of that disk [default: the first that is free]
+    #[arg(long, value_name = "N", requires = "ublk", value_parser = clap::value_parser!(u32).range(0..1_048_576))]
+    pub(crate) number: Option<u32>,
+    /// Name that the disk is marked with: a server that starts removes what dead servers of the same mark have left
+    #[arg(long, value_name = "NAME", default_value = "fslab", requires = "ublk")]
+    pub(crate) mark: String,
     /// Answer each line of standard input with the counters so far, as a line of JSON; answer requests at once until
-    /// a line `begin NS`, and from then on NS nanoseconds before the model says; end with the input, once the file
+    /// a line `begin NS`, and from then on NS nanoseconds before the model says; end with the input, once the file or disk
     /// is in use no more
-    #[arg(long, requires = "fuse")]
+    #[arg(long, conflicts_with = "socket")]
     pub(crate) controlled: bool,
     /// Keep the bytes in this file, which is made where it is not there [default: in memory]
     #[arg(long, value_name = "FILE")]

@@ -64,5 +64,6 @@ mod store;
 mod trace;
 mod trace_report;
 mod traced;
+mod ublk;
 mod virtual_time;
 mod wrong_input;

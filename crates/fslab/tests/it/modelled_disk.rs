@@ -299,7 +299,7 @@ impl Drop for Loop {
 }
 
 /// 5 ms for a request, 100 MB a second, and 10 ms that requests share.
-const KNOWN: &str = r#"
+pub(crate) const KNOWN: &str = r#"
 [device.memory]
 kind = "ssd"
 capacity = "1 GB"

@@ -43,6 +43,11 @@ fn phases(folder: &Path, study: &[&str], out: &str) -> BTreeMap<String, f64> {
     assert_eq!(trial.status, Status::Finished, "{}", stderr(&output));
     let report = std::fs::read_to_string(folder.join(out).join("report.txt")).unwrap();
     assert!(report.contains("VIRTUAL"), "{report}");
+    // A modelled disk's server is in the same time: that it answers when its model says does not depend on this machine.
+    let mut evidence = trial.evidence.iter();
+    if let Some(served) = evidence.find(|e| e.name == "modelled_disk_in_time") {
+        assert_eq!(served.holds, Some(true), "{served:?}");
+    }
     let seconds = |phase: &record::Phase| (phase.end_ns - phase.begin_ns) as f64 / 1e9;
     trial
         .phases

@@ -132,7 +132,9 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
     line.extend(words(["-initrd", &by_number(&machine.initramfs)]));
     let mut kernel = kernel_line(machine);
     if accelerator == Accelerator::Virtual {
-        kernel.push_str(" nokaslr");
+        // With one processor, an answer of a modelled disk's server waits for whatever the kernel copies at that moment, unless
+        // that can be interrupted.
+        kernel.push_str(" nokaslr preempt=full");
     }
     line.extend(words(["-append", &kernel]));
     line.extend(words(["-chardev", "stdio,id=console,signal=off"]));
@@ -265,12 +267,12 @@ mod tests {
             "clock=vm",
             "rdrand=off,rdseed=off",
             "virtio-serial-pci,ioeventfd=off",
-            "nokaslr",
+            "nokaslr preempt=full",
         ] {
             assert!(line.contains(words), "{words}: {line}");
         }
         let line = printed(Accelerator::Tcg);
-        for words in ["-icount", "-seed", "ioeventfd", "nokaslr"] {
+        for words in ["-icount", "-seed", "ioeventfd", "nokaslr", "preempt"] {
             assert!(!line.contains(words), "{words}: {line}");
         }
         for (accelerator, emulated) in [

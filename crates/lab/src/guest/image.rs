@@ -20,6 +20,9 @@ use crate::target::{GuestMachine, GuestTarget};
 
 /// What a virtual machine's disks and channel need.
 const VIRTIO: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
+/// The ways to serve a modelled disk, by the names of `fslab kernel list`.
+const FUSE: &str = "fuse";
+const UBLK: &str = "ublk";
 /// Memory of a guest, bytes, unless the plan holds its trials to more.
 const MEMORY: u64 = 2 << 30;
 /// What a guest's kernel and the lab in it need besides a trial's own memory.
@@ -60,7 +63,7 @@ pub(super) fn check(target: &GuestTarget, plan: &Plan) -> Result<(), Error> {
                 lacks.join(", ")
             )));
         }
-        modules(&kernel, &needs)?;
+        modules(target, &kernel, &needs)?;
         runs(&cache, &kernel)?;
         room(memory(&needs), available())?;
     }
@@ -113,7 +116,7 @@ fn room(wanted: u64, available: Option<u64>) -> Result<(), Error> {
 }
 
 /// The modules to load for what the plan needs. What is not known to be a module is taken for built in.
-fn modules(kernel: &Kernel, needs: &Needs) -> Result<Vec<String>, Error> {
+fn modules(target: &GuestTarget, kernel: &Kernel, needs: &Needs) -> Result<Vec<String>, Error> {
     let virtio: &[&str] = match kernel.form {
         Form::Vmlinux => &VIRTIO,
         Form::Uml => &[],
@@ -124,6 +127,11 @@ fn modules(kernel: &Kernel, needs: &Needs) -> Result<Vec<String>, Error> {
     if kernel.form == Form::Uml && needs.disks > 1 {
         // Its members are slices of one disk.
         wanted.push("dm-linear");
+    }
+    // Modelled disks are served by it where it is, else by FUSE. What takes the same time in each run stays as it is.
+    let is_module = kernel.capabilities.get(UBLK) == Some(Has::Module);
+    if needs.capabilities.contains(FUSE) && is_module && !target.virtual_time {
+        wanted.push(UBLK);
     }
     Ok(kernel.modules_for(&wanted)?)
 }
@@ -139,7 +147,7 @@ impl Image {
         for (level, name) in target.each() {
             let kernel = find(target.machine, name, &cache)?;
             let needs = Needs::of_kernel(plan, level);
-            let modules = modules(&kernel, &needs)?;
+            let modules = modules(target, &kernel, &needs)?;
             let mut parts = vec![store.tools(&tools(plan))?, init.clone()];
             if !modules.is_empty() {
                 let names: Vec<&str> = modules.iter().map(String::as_str).collect();

@@ -106,7 +106,7 @@ fn negotiate(live: &Live, stream: &mut UnixStream) -> io::Result<bool> {
             OPT_EXPORT_NAME => {
                 let mut answer = Vec::new();
                 answer.extend(live.size().to_be_bytes());
-                answer.extend(flags().to_be_bytes());
+                answer.extend(flags(live).to_be_bytes());
                 answer.resize(answer.len() + if zeroes { 124 } else { 0 }, 0);
                 stream.write_all(&answer)?;
                 return Ok(true);
@@ -122,7 +122,7 @@ fn negotiate(live: &Live, stream: &mut UnixStream) -> io::Result<bool> {
             OPT_INFO | OPT_GO => {
                 let mut info = vec![0; 2];
                 info.extend(live.size().to_be_bytes());
-                info.extend(flags().to_be_bytes());
+                info.extend(flags(live).to_be_bytes());
                 option_reply(stream, option, REP_INFO, &info)?;
                 option_reply(stream, option, REP_ACK, &[])?;
                 if option == OPT_GO {
@@ -134,8 +134,14 @@ fn negotiate(live: &Live, stream: &mut UnixStream) -> io::Result<bool> {
     }
 }
 
-fn flags() -> u16 {
-    HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM
+/// Flushes and forced writes are for a cache that would lose writes.
+fn flags(live: &Live) -> u16 {
+    let cache = if live.has_volatile_cache() {
+        SEND_FLUSH | SEND_FUA
+    } else {
+        0
+    };
+    HAS_FLAGS | SEND_TRIM | cache
 }
 
 fn option_reply(stream: &mut UnixStream, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {

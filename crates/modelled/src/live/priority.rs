@@ -11,15 +11,35 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::configure_io_flusher_behavior;
 use rustix::thread::set_current_timer_slack;
 
-/// Lowest priority of the real-time class: before every ordinary thread, after all others of that class.
-const PRIORITY: i32 = 1;
+/// Bytes up to which the C library serves from its heap, and which it keeps when they are free.
+#[cfg(target_env = "gnu")]
+const MOST_OF_HEAP: i32 = 32 << 20;
+
+/// What a thread of a server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// It takes requests and moves their bytes: a megabyte may take longer than an answer may wait.
+    Requests,
+    /// It gives answers.
+    Answers,
+}
+
+impl Does {
+    /// The lowest priorities of the real-time class: before every ordinary thread, after all others of that class.
+    fn priority(self) -> i32 {
+        match self {
+            Does::Requests => 1,
+            Does::Answers => 2,
+        }
+    }
+}
 
 /// Wakes the calling thread up in time: no timer slack, and the real-time class. Without the privilege it is left as it is: how
 /// late answers leave is counted in any case.
-pub fn in_time() {
+pub fn in_time(does: Does) {
     let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
     let parameters = libc::sched_param {
-        sched_priority: PRIORITY,
+        sched_priority: does.priority(),
     };
     // SAFETY: 0 is the calling thread, and the struct outlives the call.
     unsafe {
@@ -28,8 +48,15 @@ pub fn in_time() {
 }
 
 /// Keeps the process in memory, and has the kernel not write to devices when it needs memory for it. Without the privilege
-/// nothing changes.
+/// nothing changes. Memory that is given back stays with the process: for a buffer of a megabyte the C library would ask the kernel each
+/// time, and a fault of each page takes longer than its bytes.
 pub fn keep_in_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it sets parameters of the allocator. The process has no other threads that are in it for long, and it locks itself.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, MOST_OF_HEAP);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, MOST_OF_HEAP);
+    }
     // What is mapped later is locked once it is touched, so that thread stacks are not filled.
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     let _ = mlockall(flags);

@@ -56,18 +56,26 @@ impl Store {
     pub(super) fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.within(offset, len as u64)?;
         let mut bytes = vec![0; len];
+        self.read_into(offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn read_into(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.within(offset, bytes.len() as u64)?;
         match &self.place {
-            Place::File(file) => file.read_exact_at(&mut bytes, offset)?,
+            Place::File(file) => file.read_exact_at(bytes, offset),
             Place::Memory(pages) => {
                 let pages = lock(pages);
-                for (page, from, to, at) in parts(offset, len as u64) {
-                    if let Some(held) = pages.get(&page) {
-                        bytes[at..at + (to - from)].copy_from_slice(&held[from..to]);
+                for (page, from, to, at) in parts(offset, bytes.len() as u64) {
+                    let to_fill = &mut bytes[at..at + (to - from)];
+                    match pages.get(&page) {
+                        Some(held) => to_fill.copy_from_slice(&held[from..to]),
+                        None => to_fill.fill(0),
                     }
                 }
+                Ok(())
             }
         }
-        Ok(bytes)
     }
 
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

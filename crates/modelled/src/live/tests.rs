@@ -184,6 +184,8 @@ fn a_client_of_nbd_negotiates_writes_and_reads() {
             client.option(7, &[0; 6]);
             let (kind, info) = client.option_reply();
             assert_eq!((kind, &info[2..10]), (3, &SIZE.to_be_bytes()[..]));
+            // Flags, flush, FUA and trim: the drive has a buffer.
+            assert_eq!(info[10..], [0, 1 | 4 | 8 | 32]);
             assert_eq!(client.option_reply(), (1, vec![]));
             client.request(1, 11, 8192, 4096, &[5; 4096]);
             assert_eq!(client.reply(), (0, 11));

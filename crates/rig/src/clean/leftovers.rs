@@ -334,9 +334,10 @@ fn own_mounts(
             || known.iter().any(|(_, task)| {
                 matches!(task, Task::Mount { device, point: ours }
                     if *ours == point && same_device(host, device, &mount.source))
-            }) && host
-                .number_of_node(&mount.source)
-                .is_some_and(|name| owned::is_own(host, loops, known, &name))
+            }) && match host.number_of_node(&mount.source) {
+                Some(name) => owned::is_own(host, loops, known, &name),
+                None => owned::was_served(host, known, &mount.source),
+            }
     });
     Ok(mounts)
 }

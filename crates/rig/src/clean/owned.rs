@@ -51,6 +51,14 @@ pub(super) fn is_own(host: &Host, loops: &[Loop], known: &[(u64, Task)], name: &
     })
 }
 
+/// Whether a node that is gone was the disk of a server of the run that has died.
+pub(super) fn was_served(host: &Host, known: &[(u64, Task)], node: &Path) -> bool {
+    known.iter().any(|(_, task)| {
+        matches!(task, Task::Served { device, file }
+            if device.node() == node && stack::model::is_own(host, device.as_str(), file.as_str()))
+    })
+}
+
 /// Whether a disk, or the disk of a partition, has this serial.
 fn has_serial(host: &Host, name: &str, serial: &str) -> bool {
     gate::serial_of(host, &host.disk_of(name)).as_deref() == Some(serial)

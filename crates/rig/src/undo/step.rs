@@ -58,11 +58,12 @@ pub enum Step {
         /// Its folder in configfs.
         name: String,
     },
-    /// A loop device on a file that a process of the run serves. It detaches itself at its last close.
+    /// A disk that a process of the run serves: a loop device on its file, which detaches itself at its last close, or one of the driver
+    /// ublk, which goes with the process.
     Served {
-        /// `/dev/loop3`.
+        /// `/dev/loop3`, `/dev/ublkb0`.
         device: PathBuf,
-        /// Name of the file, which is ours alone and identifies it later, not the number.
+        /// Name of the file, or of the mark, which is ours alone and identifies it later, not the number.
         file: String,
     },
     /// A mount point below the run's folder.

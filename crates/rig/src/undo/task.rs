@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::names::{Beneath, ControlFile, DeviceNumber, MappedName, MdUuid, Numbered, OwnFolder};
 use super::step::Step;
+use crate::device::stack;
 
 /// Most values that one limit sets: four in each of two groups.
 const MOST_SETTINGS: usize = 16;
@@ -34,11 +35,11 @@ pub(crate) enum Task {
     },
     /// Remove a `null_blk` device.
     NullBlk(Numbered),
-    /// Wait until a loop device that detaches itself has gone.
+    /// Wait until a device that goes by itself has gone, a loop device or a disk of the driver ublk.
     Served {
         /// The device, when it was bound.
         device: Numbered,
-        /// The file that it is bound to.
+        /// The file that it is bound to, or whose mark it has.
         file: MappedName,
     },
     /// Remove a mount point.
@@ -104,7 +105,8 @@ pub(crate) fn parse(
         },
         Step::NullBlk { name } => Task::NullBlk(Numbered::of(name, "nullb")?),
         Step::Served { device, file } => Task::Served {
-            device: Numbered::of_node(device, "loop")?,
+            device: Numbered::of_node(device, "loop")
+                .or_else(|_| Numbered::of_node(device, stack::model::UBLK))?,
             file: MappedName::of(file, owners)?,
         },
         Step::MountPoint { path } => Task::MountPoint(Beneath::of(path, run)?),

@@ -1,18 +1,21 @@
 //! `fslab device serve`: a modelled device in real time, until a signal ends it.
 
+mod control;
+mod driver;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use device::Variation;
 use lab::Interrupt;
-use modelled::live::{Live, Served, Store, fuse, nbd};
+use modelled::live::{Does, Live, Served, Store, fuse, nbd};
 use modelled::{Error, catalogue};
 
+use self::control::Controlled;
 use crate::cli::device::DeviceServeArgs;
 use crate::{exit, out};
 
@@ -38,25 +41,13 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
         None => Store::memory(size),
         Some(path) => Store::file(file(path, size)?, size),
     };
-    let live = Arc::new(Live::new(model, store));
-    if args.controlled {
-        live.hold();
-    }
     let interrupt = Interrupt::on_signals()?;
     modelled::live::keep_in_memory();
-    let served = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            modelled::live::in_time();
-            live.run();
-        });
-        let result = match (&args.socket, &args.fuse) {
-            (Some(socket), _) => on_socket(&live, socket, &interrupt),
-            (None, Some(folder)) => on_fuse(scope, &live, folder, args, &interrupt),
-            (None, None) => Ok(()),
-        };
-        live.stop();
-        result.map(|()| live.served())
-    })?;
+    let served = if args.ublk {
+        driver::serve(model, store, args, &interrupt)?
+    } else {
+        on_a_front(model, store, args, &interrupt)?
+    };
     if !args.controlled {
         out::print(&text(&args.name, &served))?;
     }
@@ -64,6 +55,32 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
         exit::OK
     } else {
         exit::INVALID
+    })
+}
+
+/// Serves on a socket or by FUSE.
+fn on_a_front(
+    model: Box<dyn device::Model>,
+    store: Store,
+    args: &DeviceServeArgs,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Served> {
+    let live = Arc::new(Live::new(model, store));
+    if args.controlled {
+        live.hold();
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            modelled::live::in_time(Does::Answers);
+            live.run();
+        });
+        let result = match (&args.socket, &args.fuse) {
+            (Some(socket), _) => on_socket(&live, socket, interrupt),
+            (None, Some(folder)) => on_fuse(scope, &live, folder, args, interrupt),
+            (None, None) => Ok(()),
+        };
+        live.stop();
+        result.map(|()| live.served())
     })
 }
 
@@ -156,7 +173,7 @@ fn on_fuse<'scope, 'env>(
     let mounted = Arc::new(mounted);
     let theirs = Arc::clone(&mounted);
     let server = scope.spawn(move || {
-        modelled::live::in_time();
+        modelled::live::in_time(Does::Requests);
         theirs.serve(live)
     });
     out::say(&format!(
@@ -164,16 +181,9 @@ fn on_fuse<'scope, 'env>(
         out::path(folder),
         words::printable(&args.file_name)
     ));
-    let over = Arc::new(AtomicBool::new(false));
-    if args.controlled {
-        let (live, over) = (Arc::clone(live), Arc::clone(&over));
-        // Not joined: it ends with its input, or with the process.
-        std::thread::spawn(move || {
-            answer_lines(&live);
-            over.store(true, Ordering::Relaxed);
-        });
-    }
-    while !interrupt.is_raised() && !over.load(Ordering::Relaxed) && !server.is_finished() {
+    let input = args.controlled.then(|| control::answer_lines(live));
+    let is_over = || input.as_ref().is_some_and(control::Input::has_ended);
+    while !interrupt.is_raised() && !is_over() && !server.is_finished() {
         std::thread::sleep(TICK);
     }
     mounted.unmount();
@@ -185,22 +195,13 @@ fn on_fuse<'scope, 'env>(
     }
 }
 
-/// Counters for each line of standard input. `begin NS` starts the model, and has answers leave so much before they are due.
-fn answer_lines(live: &Live) {
-    let mut lines = io::stdin().lines();
-    while let Some(Ok(line)) = lines.next() {
-        let lead = line.strip_prefix("begin ").and_then(|ns| ns.parse().ok());
-        if let Some(lead) = lead {
-            live.begin(lead);
-        }
-        let served = live.served();
-        let line = serde_json::json!({
-            "requests": served.requests, "modelled": served.modelled,
-            "lateness": served.lateness, "late": served.late, "sound": served.is_sound(),
-        });
-        if out::print(&format!("{line}\n")).is_err() {
-            return;
-        }
+impl Controlled for Live {
+    fn begin(&self, lead: u64) {
+        Live::begin(self, lead);
+    }
+
+    fn served(&self) -> Served {
+        Live::served(self)
     }
 }
 

@@ -67,7 +67,7 @@ const CONFIGFS: Wanted = Wanted {
 const FUSE: Wanted = Wanted {
     what: "FUSE",
     module: "fuse",
-    there: |host, _| super::model::has_fuse(host),
+    there: |host, _| super::model::is_available(host),
     guests: QEMU,
 };
 

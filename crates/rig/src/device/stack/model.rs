@@ -1,33 +1,33 @@
-//! A modelled disk: a loop device on a file that `fslab device serve` serves by FUSE, in a process of its own.
+//! A modelled disk: a process of its own, `fslab device serve`, serves it by one of two fronts of the kernel.
 //!
-//! The server answers when its model says (docs/devices.md), and its processor time is not the workload's. Nothing of it needs to
-//! be undone after a kill -9: its file is mounted for a moment only, until the loop device has it open; the loop device detaches
-//! itself at its last close; and the server ends when its input has ended and its file is in use no more. So what the journal
-//! has of it is which loop device is the run's own, with the name of the file that the kernel shows for it.
+//! The server answers when its model says (docs/devices.md), and its processor time is not the workload's. Where the kernel has its driver
+//! for block devices in user space loaded (ublk), the disk is one of that; else it is a loop device on a file that is served by FUSE, which
+//! needs no driver. A host's modules are not loaded for it. Little of either needs to be undone after a kill -9: the server
+//! ends when its input has ended and its disk is in use no more, and takes the disk along. What the journal has of it is which device is the
+//! run's own, with the name of the file that the kernel shows for it, or whose mark the driver has.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::AsFd as _;
+mod driver;
+mod fuse_loop;
+mod server;
+
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
-use rustix::mount::{UnmountFlags, unmount};
 use serde::Deserialize;
 
+use self::server::Server;
 use super::{Part, await_some};
-use crate::device::free_loop;
-use crate::host::{self, Host, Loop};
-use crate::mounted::MOUNT_FOLDER;
-use crate::syscall::block;
-use crate::undo::{Journal, Step, actions};
+use crate::host::Host;
+use crate::undo::{Journal, Step};
 use crate::{Error, Result};
 
-/// How long a server may take to end, and a loop device to go.
+pub(crate) use driver::PREFIX as UBLK;
+
+/// How long a server may take to end, and its device to go.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of sectors.
 const SECTOR: u32 = 512;
@@ -35,8 +35,6 @@ const SECTOR: u32 = 512;
 const BLOCK: usize = 4096;
 /// Such reads.
 const READS: usize = 101;
-/// Bytes of the server's messages that are kept for an error.
-const MESSAGES: u64 = 4096;
 
 /// A modelled disk as a trial asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,18 +62,21 @@ pub struct Served {
 pub(super) struct Modelled {
     host: Host,
     name: String,
-    /// What the kernel shows as the loop device's file.
-    file: String,
-    /// Holds the loop device until the disk is released.
+    /// Holds the loop device until the disk is released; none for a disk of the driver.
     device: Option<File>,
     server: Server,
     /// Whether the bytes are in memory; else in an image in the run's folder.
     pub(super) in_memory: bool,
+    /// How the kernel reaches the server.
+    pub(super) front: &'static str,
+    /// What the way there and back takes by itself, ns.
+    pub(super) way: u64,
 }
 
-struct Server {
-    child: Child,
-    pipes: Mutex<Option<(ChildStdin, BufReader<ChildStdout>)>>,
+/// A server, and the disk's sysfs name.
+struct Bound {
+    name: String,
+    server: Server,
 }
 
 /// Where the bytes of a disk go.
@@ -108,53 +109,35 @@ pub(super) fn serve(
     parts: &mut Vec<Part>,
 ) -> Result<Modelled> {
     let file = format!("{name}-model");
-    let folder = journal.run().join(MOUNT_FOLDER).join(&file);
     if let Store::Image(path) = store {
         let step = Step::Image { path: path.clone() };
         let number = journal.will_make(step.clone())?;
         parts.push(Part { number, step });
     }
-    let point = journal.will_make(Step::MountPoint {
-        path: folder.clone(),
-    })?;
-    host::make_folder(&folder)?;
-    let mut server = Server::start(model, size, &folder, &file, store)?;
-    let bound = server.ready().and_then(|()| {
-        let served = folder.join(&file);
-        let opened = OpenOptions::new().read(true).write(true).open(&served);
-        let opened =
-            opened.map_err(|error| Error::io(&served, "cannot open the served file", error))?;
-        let flags = block::LOOP_DIRECT_IO | block::LOOP_AUTOCLEAR;
-        free_loop::take(journal, &|node| step_of(node, &file), &|device| {
-            let name = file.as_bytes();
-            block::loop_configure(device.as_fd(), opened.as_fd(), SECTOR, flags, name)
-        })
-    });
-    // The loop device has the file open; from now on nothing leads to it by a path.
-    let detached = unmount(&folder, UnmountFlags::DETACH);
-    actions::remove_mount_point_of(journal.dir(), &folder)?;
-    journal.note_undone(point);
-    let taken = bound?;
-    parts.push(Part {
-        number: taken.step,
-        step: step_of(&taken.node, &file),
-    });
-    detached.map_err(|error| Error::io(&folder, "cannot detach the served file", error))?;
-    let modelled = Modelled {
-        host: Host::default(),
-        name: taken.name,
-        file,
-        device: Some(taken.device),
-        server,
-        in_memory: matches!(store, Store::Memory),
+    let host = Host::default();
+    let (bound, device, front) = if driver::is_available(&host) {
+        let bound = driver::bind(model, size, &file, store, journal, parts)?;
+        (bound, None, "ublk")
+    } else {
+        let (bound, device) = fuse_loop::bind(model, size, &file, store, journal, parts)?;
+        (bound, Some(device), "FUSE and a loop device")
     };
-    modelled.verify(size)?;
-    let way = modelled.way()?;
-    modelled.server.say(&format!("begin {way}"))?;
+    let mut modelled = Modelled {
+        host,
+        name: bound.name,
+        device,
+        server: bound.server,
+        in_memory: matches!(store, Store::Memory),
+        front,
+        way: 0,
+    };
+    modelled.verify(size, &file)?;
+    modelled.way = modelled.way()?;
+    modelled.server.say(&format!("begin {}", modelled.way))?;
     Ok(modelled)
 }
 
-/// What the journal has of a loop device on a served file.
+/// What the journal has of a device that is served.
 fn step_of(node: &Path, file: &str) -> Step {
     Step::Served {
         device: node.into(),
@@ -168,24 +151,23 @@ impl Modelled {
         &self.name
     }
 
-    /// Whether the kernel shows the served file, and serves it without a second copy in the page cache.
-    fn verify(&self, size: u64) -> Result<()> {
-        let attribute = |name: &str| {
-            let path = format!("sys/block/{}/loop/{name}", self.name);
-            self.host.text(path).unwrap_or_default()
-        };
-        let sectors = self.host.text(format!("sys/block/{}/size", self.name));
-        let (shown, direct) = (attribute("backing_file"), attribute("dio"));
-        let fits = sectors.and_then(|s| s.parse::<u64>().ok()) == Some(size / u64::from(SECTOR));
-        if is_file(&shown, &self.file) && direct == "1" && fits {
-            return Ok(());
-        }
-        Err(Error::Cannot {
+    /// Whether it is the disk that was asked for.
+    fn verify(&self, size: u64, file: &str) -> Result<()> {
+        let wrong = |why: String| Error::Cannot {
             thing: format!("/dev/{}", self.name),
             what: "is not the modelled disk that was asked for".into(),
-            why: format!("it shows file {shown:?}, direct I/O {direct:?}"),
-            next: "see losetup -a".into(),
-        })
+            why,
+            next: "see losetup -a, or /sys/class/ublk-char".into(),
+        };
+        if self.device.is_some() {
+            fuse_loop::verify(&self.host, &self.name, file).map_err(wrong)?;
+        }
+        let sectors = self.host.text(format!("sys/block/{}/size", self.name));
+        let sectors = sectors.unwrap_or_default();
+        if sectors.parse::<u64>().ok() == Some(size / u64::from(SECTOR)) {
+            return Ok(());
+        }
+        Err(wrong(format!("it has {sectors} sectors")))
     }
 
     /// What a read of 4 KiB takes while the server answers at once, ns: the median of some. It is the kernel's and the server's
@@ -217,141 +199,39 @@ impl Modelled {
         self.server.say("")
     }
 
-    /// Lets the loop device and the server go.
+    /// Lets the device and the server go.
     pub(super) fn release(mut self) -> Result<()> {
         self.device = None;
         self.server.end()
     }
 }
 
-/// Whether the kernel's path of a file that is reached by no path any more is that of this name.
-fn is_file(shown: &str, name: &str) -> bool {
-    shown.strip_prefix('/') == Some(name)
-}
-
-/// The loop device that serves this file, if it is there.
-fn find(host: &Host, device: &str, file: &str) -> Option<Loop> {
-    let is_it = |lo: &Loop| lo.name == device && is_file(&lo.backing.display().to_string(), file);
-    host.loops().into_iter().find(is_it)
-}
-
-/// Whether a loop device serves this file.
+/// Whether a device serves this file, or has its mark.
 pub(crate) fn is_own(host: &Host, device: &str, file: &str) -> bool {
-    find(host, device, file).is_some()
+    match driver::number(device) {
+        Some(number) => driver::is_own(host, number, file),
+        None => fuse_loop::is_own(host, device, file),
+    }
 }
 
-/// Waits until it has gone: it detaches itself once nothing has it open.
+/// Waits until it has gone: by itself, once nothing has it open. What a dead server of the driver has left is removed.
 pub(super) fn gone(host: &Host, device: &str, file: &str) -> Result<()> {
-    let gone = await_some(PATIENCE, || (!is_own(host, device, file)).then_some(()));
-    gone.ok_or_else(|| Error::NotUndone {
+    let look = || {
+        if let Some(number) = driver::number(device) {
+            driver::remove_dead(host, number, file);
+        }
+        (!is_own(host, device, file)).then_some(())
+    };
+    await_some(PATIENCE, look).ok_or_else(|| Error::NotUndone {
         thing: format!("/dev/{device}"),
         why: "something has it open".into(),
-        next: "end that use; it then detaches itself".into(),
+        next: "end that use; it then goes by itself".into(),
     })
 }
 
-impl Server {
-    fn start(model: &Model, size: u64, folder: &Path, file: &str, store: &Store) -> Result<Server> {
-        let failed = |error| Error::Cannot {
-            thing: model.device.clone(),
-            what: "cannot start its server".into(),
-            why: std::io::Error::to_string(&error),
-            next: "see whether this program can be started again".into(),
-        };
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut command = Command::new(program);
-        command
-            .args(["device", "serve", &model.device, "--controlled", "--fuse"])
-            .arg(folder)
-            .args(["--file-name", file, "--size", &size.to_string()]);
-        if let Some(path) = store.file() {
-            command.arg("--store").arg(path);
-        }
-        // A group of its own: a terminal's Ctrl-C is for the run, which ends the server itself.
-        let child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn();
-        let mut child = child.map_err(failed)?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        Ok(Server {
-            pipes: Mutex::new(pipes.map(|(input, output)| (input, BufReader::new(output)))),
-            child,
-        })
-    }
-
-    /// Waits until it serves.
-    fn ready(&mut self) -> Result<()> {
-        let Err(error) = self.say("") else {
-            return Ok(());
-        };
-        // It has ended: what it said is the reason.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let mut said = String::new();
-        if let Some(messages) = self.child.stderr.take() {
-            let _ = messages.take(MESSAGES).read_to_string(&mut said);
-        }
-        let line = said.lines().find(|line| !line.is_empty());
-        let Some(line) = line else { return Err(error) };
-        Err(Error::Cannot {
-            thing: "the server of the modelled disk".into(),
-            what: "ended".into(),
-            why: line.trim_start_matches("fslab: ").to_owned(),
-            next: "see docs/devices.md".into(),
-        })
-    }
-
-    /// A line to it, a line from it.
-    fn say(&self, text: &str) -> Result<Served> {
-        let failed = |why: String| Error::Cannot {
-            thing: "the server of the modelled disk".into(),
-            what: "does not answer".into(),
-            why,
-            next: "see the kernel log (dmesg) for errors of the loop device".into(),
-        };
-        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((input, output)) = pipes.as_mut() else {
-            return Err(failed("it was ended".into()));
-        };
-        let mut line = String::new();
-        input
-            .write_all(format!("{text}\n").as_bytes())
-            .and_then(|()| output.read_line(&mut line))
-            .map_err(|error| failed(error.to_string()))?;
-        serde_json::from_str(&line).map_err(|_| failed("it has ended".into()))
-    }
-
-    /// Ends its input, and waits until it has ended.
-    fn end(&mut self) -> Result<()> {
-        *self.pipes.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let mut ended = || self.child.try_wait().ok().flatten();
-        if await_some(PATIENCE, &mut ended).is_some() {
-            return Ok(());
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        Err(Error::NotUndone {
-            thing: "the server of the modelled disk".into(),
-            why: "its file was still in use; it was killed".into(),
-            next: "see losetup -a".into(),
-        })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Without its input it ends as soon as its file is in use no more; it is not waited for.
-        *self.pipes.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        let _ = self.child.try_wait();
-    }
-}
-
-/// Whether the kernel serves files from user space.
-pub(super) fn has_fuse(host: &Host) -> bool {
-    fs::metadata(host.path("dev/fuse")).is_ok() && host.names("sys/fs").contains(&"fuse".into())
+/// Whether the kernel has one of the fronts.
+pub(super) fn is_available(host: &Host) -> bool {
+    fuse_loop::is_available(host) || driver::is_available(host)
 }
 
 #[cfg(test)]
@@ -362,12 +242,21 @@ mod tests {
     fn a_loop_device_is_the_runs_by_number_and_file() {
         let root = tempfile::tempdir().unwrap();
         let host = Host::below(root.path());
-        let folder = root.path().join("sys/block/loop3/loop");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("backing_file"), "/fslab-7-0-model\n").unwrap();
+        fuse_loop::show(root.path(), "loop3", "fslab-7-0-model");
         assert!(is_own(&host, "loop3", "fslab-7-0-model"));
         assert!(!is_own(&host, "loop4", "fslab-7-0-model"));
         assert!(!is_own(&host, "loop3", "fslab-8-0-model"));
         gone(&host, "loop4", "fslab-7-0-model").unwrap();
+    }
+
+    #[test]
+    fn a_disk_of_the_driver_that_is_not_there_is_no_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::below(root.path());
+        assert_eq!(driver::number("ublkb12"), Some(12));
+        assert_eq!(driver::number("loop1"), None);
+        assert!(!is_own(&host, "ublkb3", "fslab-7-0-model"));
+        gone(&host, "ublkb3", "fslab-7-0-model").unwrap();
+        assert!(!driver::is_available(&host));
     }
 }

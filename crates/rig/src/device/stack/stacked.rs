@@ -362,6 +362,8 @@ impl Device for Stacked {
                 "a sparse file"
             };
             put("store", store.into());
+            put("front", served.front.into());
+            put("front_ns", served.way.to_string());
         }
         if let Some(table) = self.mapped().and_then(dm::table) {
             put("dm_table", table);

@@ -1,0 +1,298 @@
+//! Modelled disks of the kernel's driver for block devices in user space (ublk), in a guest whose kernel has it. A script is the guest's
+//! first process: it serves a disk by hand, puts a filesystem on it, measures it, and kills what serves it and what runs on it.
+
+use crate::common;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::modelled_disk::KNOWN;
+use common::guests::can;
+use guest::initramfs::{Job, Part, Store};
+use guest::kernel::{Cache, Form, Has, Kernel};
+use guest::machine::{self, Accelerator, Engine, Limits, Machine};
+use progress::Silent;
+
+/// The kernel of the cache that has the driver as a module, and runs here.
+fn kernel(cache: &Cache) -> Option<Kernel> {
+    let mut kernels = cache.kernels().unwrap();
+    kernels.retain(|kernel| {
+        kernel.form == Form::Vmlinux && kernel.capabilities.get("ublk") == Some(Has::Module)
+    });
+    let kernel = kernels.pop();
+    if kernel.is_none() {
+        testkit::skip!("no kernel with ublk in the cache; fslab kernel fetch 6.12-cloud");
+    }
+    kernel
+}
+
+/// Whether a guest with the driver can run here, and in which kernel.
+fn guest_with_ublk() -> Option<(Cache, Kernel)> {
+    if !can("qemu") {
+        return None;
+    }
+    let cache = Cache::open(None).unwrap();
+    let kernel = kernel(&cache)?;
+    Some((cache, kernel))
+}
+
+/// What the script runs, besides fslab itself.
+const TOOLS: [&str; 15] = [
+    "bash",
+    "mount",
+    "umount",
+    "insmod",
+    "mke2fs",
+    "mkfs.ext4",
+    "e2fsck",
+    "dd",
+    "cksum",
+    "sleep",
+    "grep",
+    "ls",
+    "cat",
+    "mkdir",
+    "dmesg",
+];
+
+/// fslab is the guest's `/init`, but not its first process.
+const SCRIPT: &str = r#"#!/bin/bash
+mkdir -p /proc /sys /dev /tmp /run
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mountpoint() { grep -q " $1 " /proc/mounts; }
+mountpoint /dev || mount -t devtmpfs dev /dev
+exec > /dev/console 2>&1 < /dev/null
+mount -t tmpfs tmp /tmp
+while read -r module; do
+  insmod "${module#-}" || case $module in -*) ;; *) echo "cannot load $module" ;; esac
+done < /fslab/modules.order
+for port in /sys/class/virtio-ports/*; do
+  grep -qx lab.result "$port/name" && exec 3<> "/dev/${port##*/}"
+done
+echo '{"say":"ready","release":"x","uptime":1}' >&3
+alive() { echo '{"say":"alive","uptime":1}' >&3; }
+cd /tmp
+mkdir m
+left() {
+  echo "$1: $(ls /dev | grep -c ublkb) disks, $(ls /sys/class/ublk-char 2> /dev/null | grep -c .) nodes," \
+    "$(grep -c -e ' /tmp/m ' -e ' /tmp/run' /proc/mounts) mounts"
+}
+until_gone() { for _ in {1..300}; do [ -e "$1" ] || return; sleep 0.1; done; echo "$1 stays"; }
+until_there() { for _ in {1..600}; do [ -e "$1" ] && return; sleep 0.1; done; echo "no $1"; }
+
+# By hand: measured, mounted, read back.
+coproc served { exec /init device serve known --devices-file /known.toml --size 128m --ublk --controlled 2> err.txt; }
+server=$served_PID
+exec 4>&"${served[1]}" 5<&"${served[0]}"
+echo 'begin 0' >&4
+read -r _ <&5 || cat err.txt
+echo "advertised: $(cat /sys/block/ublkb0/queue/write_cache), rotational $(cat /sys/block/ublkb0/queue/rotational)"
+/init device bench /dev/ublkb0 --format json > fit.json
+echo "fit $(cat fit.json | while read -r line; do echo -n "$line "; done)"
+alive
+mke2fs -q -t ext4 -E nodiscard /dev/ublkb0 && mount -t ext4 /dev/ublkb0 m
+dd if=/dev/urandom of=m/file bs=64k count=64 conv=fsync 2> /dev/null
+written=$(cksum < m/file)
+umount m
+mount -t ext4 /dev/ublkb0 m
+[ "$written" = "$(cksum < m/file)" ] && echo "read back"
+umount m
+e2fsck -fn /dev/ublkb0 > /dev/null 2>&1 && echo "clean"
+echo >&4
+read -r counters <&5
+echo "counters $counters"
+exec 4>&- 5<&-
+eval "exec ${served[1]}>&- ${served[0]}<&-" 2> /dev/null
+wait $server
+echo "code $?"
+left ended
+alive
+
+# The server is killed while its disk is mounted.
+/init device serve nvme-2018 --size 64m --ublk 2> err.txt &
+server=$!
+until_there /dev/ublkb0
+mke2fs -q -t ext2 /dev/ublkb0 && mount -t ext2 /dev/ublkb0 m
+kill -9 $server
+wait $server 2> /dev/null
+until_gone /dev/ublkb0
+umount m
+left killed
+/init device serve nvme-2018 --size 64m --ublk --number 7 2> err.txt &
+server=$!
+until_there /dev/ublkb7
+left again
+kill -INT $server
+wait $server
+echo "code $?"
+left interrupted
+alive
+
+# A run is killed while its filesystem is mounted; then both the run and its server.
+for killed in run both; do
+  /init run journal --profile quick --filter filesystem=ext4 --filter workload=compilebench --blocks 1 --executor host \
+    --set device.size=96m --set compilebench.scale=0.004 --set device=model:t7k250 --set run.reference_seconds=0 --out /tmp/run-$killed > out.txt 2> err.txt &
+  run=$!
+  until grep -qs " /tmp/run-$killed/" /proc/mounts; do kill -0 $run 2> /dev/null || { cat err.txt; break; }; sleep 0.1; done
+  alive
+  kill -9 $run
+  wait $run 2> /dev/null
+  if [ $killed = both ]; then
+    for process in /proc/[0-9]*; do
+      grep -qsa 'device.serve' "$process/cmdline" && kill -9 "${process##*/}"
+    done
+  fi
+  left "$killed before"
+  /init clean run-$killed
+  echo "code $?"
+  left "$killed after"
+  alive
+done
+echo "the end"
+echo '{"say":"done","code":0}' >&3
+sleep 1
+echo o > /proc/sysrq-trigger
+sleep 60
+"#;
+
+/// What the script prints.
+fn in_a_guest(cache: &Cache, kernel: &Kernel) -> String {
+    let store = Store::open(cache).unwrap();
+    let names = ["virtio_pci", "virtio_console", "ublk", "ext4"];
+    let modules = kernel.modules_for(&names).unwrap();
+    let names: Vec<&str> = modules.iter().map(String::as_str).collect();
+    let parts = [
+        store.tools(&TOOLS).unwrap(),
+        store.init(Path::new(env!("CARGO_BIN_EXE_fslab"))).unwrap(),
+        store.modules(kernel, &names).unwrap(),
+    ];
+    let parts: Vec<&Part> = parts.iter().collect();
+    let job = Job::default()
+        .file(Path::new("/script"), 0o755, SCRIPT.into())
+        .file(Path::new("/known.toml"), 0o644, KNOWN.into());
+    let temp = tempfile::tempdir().unwrap();
+    let machine = Machine {
+        engine: Engine::Qemu(Accelerator::promised()),
+        kernel: kernel.image.clone(),
+        libraries: None,
+        initramfs: machine::initramfs(&parts, &job).unwrap(),
+        memory: 1536 << 20,
+        cpus: 2,
+        disks: Vec::new(),
+        append: vec!["rdinit=/script".into()],
+        limits: Limits {
+            silence: Duration::from_secs(240),
+            ..Limits::default()
+        },
+        console: temp.path().join("console"),
+        files: temp.path().join("files"),
+    };
+    let ended = machine.run(&mut |_| true, &Silent);
+    let console = fs::read(temp.path().join("console")).unwrap_or_default();
+    let console = String::from_utf8_lossy(&console).replace('\r', "");
+    println!("{console}");
+    let ended = ended.unwrap_or_else(|error| panic!("{error}\n{console}"));
+    assert_eq!(ended.code, 0, "{console}");
+    console
+}
+
+/// The rest of the line that begins so.
+fn line<'a>(console: &'a str, begin: &str) -> &'a str {
+    let found = console.lines().find_map(|line| line.strip_prefix(begin));
+    found.unwrap_or_else(|| panic!("no line {begin:?}: {console}"))
+}
+
+#[test]
+fn a_disk_of_the_driver_serves_a_filesystem_and_leaves_nothing_needs_qemu() {
+    /// What a fit may be apart from its device.
+    const WITHIN: f64 = 0.15;
+    let Some((cache, kernel)) = guest_with_ublk() else {
+        return;
+    };
+    let console = in_a_guest(&cache, &kernel);
+    // The SSD below the controller has a buffer that a flush drains.
+    assert_eq!(
+        line(&console, "advertised: "),
+        "write back, rotational 0",
+        "{console}"
+    );
+    for result in ["read back", "clean", "the end"] {
+        assert!(
+            console.lines().any(|line| line == result),
+            "{result}: {console}"
+        );
+    }
+    let nothing = "0 disks, 0 nodes, 0 mounts";
+    for (what, left) in [
+        ("ended: ", nothing),
+        // The kernel removes the disk, and the other node waits for a server of the same mark.
+        ("killed: ", "0 disks, 1 nodes, 0 mounts"),
+        ("again: ", "1 disks, 1 nodes, 0 mounts"),
+        ("interrupted: ", nothing),
+        // The mount keeps the server.
+        ("run before: ", "1 disks, 1 nodes, 1 mounts"),
+        ("run after: ", nothing),
+        ("both after: ", nothing),
+    ] {
+        assert_eq!(line(&console, what), left, "{what}{console}");
+    }
+    let codes: Vec<&str> = console
+        .lines()
+        .filter_map(|l| l.strip_prefix("code "))
+        .collect();
+    assert_eq!(codes.len(), 4, "{console}");
+    // A busy machine may answer late; what is cleaned is cleaned.
+    assert!(
+        codes[..2].iter().all(|code| matches!(*code, "0" | "7")),
+        "{console}"
+    );
+    assert_eq!(codes[2..], ["0", "0"], "{console}");
+
+    let json =
+        |begin: &str| -> serde_json::Value { serde_json::from_str(line(&console, begin)).unwrap() };
+    let counters = json("counters ");
+    let of = |name: &str| counters[name].as_f64().unwrap();
+    assert!(of("requests") > 100.0, "{counters}");
+    let fit = json("fit ");
+    let figure = |name: &str| fit["figures"][name].as_f64().unwrap();
+    // An emulated guest answers late, and never early.
+    let late = of("lateness") / of("requests") / 1e9;
+    let near = |found: f64, known: f64| {
+        (0.98 * known..(1.0 + WITHIN) * known + 1.5 * late).contains(&found)
+    };
+    assert!(near(figure("request_s"), 5e-3), "{fit}");
+    assert!(near(figure("latency_s"), 10e-3), "{fit}");
+}
+
+#[test]
+fn a_study_in_a_guest_uses_the_driver_where_it_is_needs_qemu() {
+    let Some((_, kernel)) = guest_with_ublk() else {
+        return;
+    };
+    let scratch = common::Scratch::new();
+    let study = scratch.tiny_study(&["ext4"], "\n[check]\nenabled = true\n");
+    let output = common::fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(&study)
+        .args(["--executor", "qemu", "--kernel", &kernel.name])
+        .args(["--set", "device=model:nvme-2018", "--blocks", "1"])
+        .args(["--out", "run"])
+        .output()
+        .unwrap();
+    common::assert_ran(&output);
+    let run = record::Run::load(&scratch.join("run")).unwrap();
+    assert!(!run.trials.is_empty());
+    for trial in &run.trials {
+        // A check that is not clean fails the trial: what was written came back.
+        assert_eq!(trial.status, record::Status::Finished, "{trial:?}");
+        let facts = &trial.mounted.as_ref().unwrap().device_facts;
+        assert_eq!(
+            (facts["front"].as_str(), facts["store"].as_str()),
+            ("ublk", "memory")
+        );
+        assert!(facts["front_ns"].parse::<u64>().unwrap() > 0);
+    }
+}
