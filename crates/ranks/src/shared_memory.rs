@@ -59,7 +59,7 @@ mod tests {
 7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]
 ";
         assert_eq!(segments(maps), [Path::new("/dev/shm/mpich_shm_1a_0")]);
-        assert_eq!(mapped(std::process::id()), [PathBuf::new(); 0]);
+        assert!(mapped(std::process::id()).is_empty());
     }
 
     #[test]

@@ -33,8 +33,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SECTOR: u32 = 512;
 /// Bytes of a read that shows what the way to the server takes.
 const BLOCK: usize = 4096;
-/// Such reads.
+/// Such reads while the server answers at once.
 const READS: usize = 101;
+/// Such reads while it answers when the model says.
+const PACED: u64 = 21;
+/// Spreads their blocks over the disk (the golden ratio of 2^64, Knuth).
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Nanoseconds that waking up may take at most; what takes longer is something else.
+const MOST_BEYOND: i64 = 500_000;
 
 /// A modelled disk as a trial asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +139,9 @@ pub(super) fn serve(
     };
     modelled.verify(size, &file)?;
     modelled.way = modelled.way()?;
-    modelled.server.say(&format!("begin {}", modelled.way))?;
+    modelled.begin()?;
+    modelled.way += modelled.beyond(size)?;
+    modelled.begin()?;
     Ok(modelled)
 }
 
@@ -170,28 +178,57 @@ impl Modelled {
         Err(wrong(format!("it has {sectors} sectors")))
     }
 
+    /// Has answers leave when the model says, less the way.
+    fn begin(&self) -> Result<()> {
+        let line = format!("begin {}", self.way);
+        self.server.say(&line).map(drop)
+    }
+
     /// What a read of 4 KiB takes while the server answers at once, ns: the median of some. It is the kernel's and the server's
     /// own time, and is taken off what the model says.
     fn way(&self) -> Result<u64> {
+        let mut read = self.reader()?;
+        let times: Result<Vec<u64>> = (0..READS).map(|_| read(0)).collect();
+        Ok(median(times?))
+    }
+
+    /// What a read takes longer than the model says, ns: the median of some all over the disk. After pauses as long as the model's a
+    /// processor and its timer wake up slower than in [`Modelled::way`].
+    fn beyond(&self, size: u64) -> Result<u64> {
+        let mut read = self.reader()?;
+        let blocks = (size / BLOCK as u64).max(1);
+        let mut said = self.served()?.modelled;
+        let times: Result<Vec<i64>> = (1..=PACED)
+            .map(|nth| {
+                let block = nth.wrapping_mul(SPREAD) % blocks;
+                let measured = read(block * BLOCK as u64)?;
+                let now = self.served()?.modelled;
+                let modelled = now - said;
+                said = now;
+                Ok(measured as i64 - modelled as i64)
+            })
+            .collect();
+        Ok(median(times?).clamp(0, MOST_BEYOND) as u64)
+    }
+
+    /// Reads of 4 KiB past the page cache: the nanoseconds of each.
+    fn reader(&self) -> Result<impl FnMut(u64) -> Result<u64>> {
         let node = Path::new("/dev").join(&self.name);
-        let failed =
-            |error: std::io::Error| Error::io(&node, "cannot read the modelled disk", error);
         let opened = OpenOptions::new()
             .read(true)
             .custom_flags(OFlags::DIRECT.bits().cast_signed())
             .open(&node);
-        let file = opened.map_err(failed)?;
+        let failed =
+            move |error: std::io::Error| Error::io(&node, "cannot read the modelled disk", error);
+        let file = opened.map_err(&failed)?;
         let mut memory = vec![0; 2 * BLOCK];
         let start = memory.as_ptr().align_offset(BLOCK).min(BLOCK);
-        let buffer = &mut memory[start..start + BLOCK];
-        let mut times = Vec::with_capacity(READS);
-        for _ in 0..READS {
+        Ok(move |offset| {
             let begun = Instant::now();
-            file.read_exact_at(buffer, 0).map_err(failed)?;
-            times.push(begun.elapsed().as_nanos() as u64);
-        }
-        times.sort_unstable();
-        Ok(times[READS / 2])
+            file.read_exact_at(&mut memory[start..start + BLOCK], offset)
+                .map_err(&failed)?;
+            Ok(begun.elapsed().as_nanos() as u64)
+        })
     }
 
     /// What the server has done so far.
@@ -204,6 +241,11 @@ impl Modelled {
         self.device = None;
         self.server.end()
     }
+}
+
+fn median<T: Ord + Copy>(mut times: Vec<T>) -> T {
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 /// Whether a device serves this file, or has its mark.
