@@ -2,8 +2,8 @@
 //!
 //! Five loads are timed by direct reads: 4 KiB at random, one at a time and 32 at once; the largest that the kernel hands over whole, up to
 //! 1 MiB, and half of that, 32 at once; and 64 KiB, 4 at once. With many in flight a device is busy all the time, so the deep loads give what a
-//! request and a byte take it; what one read alone takes longer is latency. Three forms are tried, and a later one is taken where it is
-//! nearer: both times add up, as in a controller that does one request after the other; they pass side by side, as limits of requests and
+//! request and a byte take it; what one read alone takes longer is latency. Three forms are tried, and the nearest is taken; the first also where
+//! it is nearly as near: both times add up, as in a controller that does one request after the other; they pass side by side, as limits of requests and
 //! of bytes a second do, and the longer one counts; they add up, and something below the device cuts the largest reads in halves. That describes
 //! what has no geometry: flash, remote and emulated disks, limits. A rotating disk needs the
 //! figures of its data sheet: its seeks depend on the distance. How far the model is from the device is said beside it, also for a
@@ -38,7 +38,7 @@ const LARGEST: u64 = 1 << 20;
 const LOADS: usize = 6;
 /// Of these, the first ones are what figures are computed from, in the order of [`fitted`]; the others are compared.
 const USED: usize = 5;
-/// How much nearer a form must be than a simpler one, as a share of what is measured: less is noise.
+/// How much nearer a form must be than the simplest one, as a share of what is measured: less is noise.
 const NEARER: f64 = 0.05;
 
 /// The loads, where `largest` is what the kernel hands over whole.
@@ -227,12 +227,10 @@ fn fitted(loads: &[Load; LOADS], measured: &[f64; LOADS]) -> Figures {
         ),
         (cut, of_cut.max((2.0 * half / large - 1.0).abs())),
     ];
-    let mut best = forms[0];
-    for form in &forms[1..] {
-        if form.1 + NEARER < best.1 {
-            best = *form;
-        }
-    }
+    let [simplest, others @ ..] = forms;
+    let nearest = others.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let better = nearest.filter(|form| form.1 + NEARER < simplest.1);
+    let best = better.unwrap_or(simplest);
     Figures {
         latency: (alone - small).max(0.0),
         ..best.0
