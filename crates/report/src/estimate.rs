@@ -11,6 +11,7 @@ use study::{Cell, Clock};
 use crate::fill::Sources;
 use crate::grid::Grid;
 use crate::labels::Labels;
+use crate::numbers::{range, short};
 use crate::published::Published;
 use crate::scan;
 
@@ -122,6 +123,42 @@ pub(crate) struct Beside {
     pub(crate) columns: Vec<&'static str>,
     /// What must be known of them.
     pub(crate) note: &'static str,
+}
+
+/// Checks that a sentence of the first screen has room for.
+const CHECKS: usize = 5;
+
+impl Estimates {
+    /// A line for each device: how long its checks would take there.
+    pub(crate) fn brief(&self) -> Vec<String> {
+        let of = |device: &Device| -> Option<String> {
+            let rows = self.rows.iter().filter(|row| row.device == device.name);
+            let all: Vec<String> = rows.filter_map(Row::brief).collect();
+            let (first, more) = all.split_at(all.len().min(CHECKS));
+            let more = match more.len() {
+                0 => String::new(),
+                count => format!(", and {count} more"),
+            };
+            (!first.is_empty()).then(|| format!("{}: {}{more}", device.name, first.join(", ")))
+        };
+        self.devices.iter().filter_map(of).collect()
+    }
+}
+
+impl Row {
+    /// `set-1 164.0 s (131.2..213.2)`.
+    fn brief(&self) -> Option<String> {
+        let pass = self.passes.first()?;
+        let bounds = pass.modelled_low_s.zip(pass.modelled_high_s);
+        let bounds = bounds.map_or(String::new(), |(low, high)| {
+            format!(" ({})", range(low, high, short))
+        });
+        Some(format!(
+            "{} {} s{bounds}",
+            self.label,
+            short(pass.modelled_s?)
+        ))
+    }
 }
 
 /// The estimates of the report's trials; none without any.

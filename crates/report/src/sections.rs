@@ -23,7 +23,7 @@ mod transcript;
 mod why;
 
 pub(crate) use grid::published_notes;
-pub(crate) use summary::{LAWS, WITH_SYNC};
+pub(crate) use summary::{LAWS, MODELLED, WITH_SYNC};
 
 use crate::Report;
 use crate::doc::Section;

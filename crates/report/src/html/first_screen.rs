@@ -4,7 +4,7 @@
 //! first sentences alone; the first table follows, and the whole summary comes after it. No word is lost by it.
 
 use crate::doc::{Block, Section};
-use crate::sections::{LAWS, WITH_SYNC};
+use crate::sections::{LAWS, MODELLED, WITH_SYNC};
 
 /// Sentences above the first table: with more of them the table would begin below the first screen of a telephone.
 const SENTENCES: usize = 3;
@@ -60,7 +60,8 @@ pub(super) fn split(mut answer: Vec<Section<'_>>) -> FirstScreen<'_> {
     }
 }
 
-/// The first list with what is above it: its first items and what limits them, without their causes. Laws that the study is about follow.
+/// The first list with what is above it: its first items and what limits them, without their causes. Laws that the study is about follow,
+/// and what was estimated.
 fn lead<'a>(blocks: &[Block<'a>]) -> Vec<Block<'a>> {
     let mut lead = Vec::new();
     for (at, block) in blocks.iter().enumerate() {
@@ -79,9 +80,12 @@ fn lead<'a>(blocks: &[Block<'a>]) -> Vec<Block<'a>> {
                 .replace("in the matrix below", "in the table below");
         }
         lead.push(Block::List(items));
-        let is_laws = |block: &&Block<'_>| matches!(block, Block::Heading(text) if text == LAWS);
-        let laws = blocks[at..].iter().skip_while(|block| !is_laws(block));
-        lead.extend(laws.take(2).cloned());
+        for heading in [LAWS, MODELLED] {
+            let is_it =
+                |block: &&Block<'_>| matches!(block, Block::Heading(text) if text == heading);
+            let found = blocks[at..].iter().skip_while(|block| !is_it(block));
+            lead.extend(found.take(2).cloned());
+        }
         return lead;
     }
     // No list: a sentence that nothing differs.

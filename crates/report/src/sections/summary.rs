@@ -9,6 +9,7 @@ use study::wording::{Sense, words_of_metric};
 use crate::Report;
 use crate::compare::is_taken_by_correction;
 use crate::doc::{Block, Cell, Column, Item, Row, Section, Sheet, Tone};
+use crate::estimate::Estimates;
 use crate::model::{Mark, clock_meaning};
 use crate::numbers::{brief_range, brief_ratio};
 use crate::options::{Format, Part};
@@ -25,6 +26,10 @@ const LATENCIES: usize = 5;
 /// Heads the laws of 2011, one line each.
 pub(crate) const LAWS: &str = "The laws of 2011 on these numbers:";
 
+/// Heads how long the checks would take on other devices, one line for each device.
+pub(crate) const MODELLED: &str =
+    "Modelled, not measured: how long the checks would take on other devices (5-95 %):";
+
 /// Begins the sentence on how much of the differences is left when the data is on the device.
 pub(crate) const WITH_SYNC: &str = "With the final sync inside the clock";
 
@@ -38,6 +43,9 @@ pub(super) fn section(report: &Report<'_>, summary: &Summary) -> Section<'static
     blocks.extend(differences(report, summary));
     blocks.extend(latency(summary));
     blocks.extend(list(LAWS, summary.laws.clone(), PAIRS));
+    let modelled = report.estimates.as_ref();
+    let modelled = modelled.map_or_else(Vec::new, Estimates::brief);
+    blocks.extend(list(MODELLED, modelled, PAIRS));
     blocks.extend(list("Laws and limits:", summary.findings.clone(), PAIRS));
     blocks.extend(equal(report, summary));
     blocks.extend(undecided(summary));

@@ -168,3 +168,23 @@ fn tables_and_comparisons_do_not_see_them() {
     }
     assert_eq!(with, without);
 }
+
+#[test]
+fn the_first_screen_has_a_line_for_each_device() {
+    let text = in_format(&run(), Format::Text);
+    let at = text.find("Modelled, not measured: how long").unwrap();
+    let lines = &text[at..at + 600];
+    let lines = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+    for device in [
+        "lun-2011: set-1 164.0 s (131.2..213.2)",
+        "nvme-2018: set-1 2.000 s",
+    ] {
+        assert!(lines.contains(device), "{lines}");
+    }
+    assert!(
+        at < text
+            .find("What lun-2011 stands for")
+            .or(text.find("On lun-2011"))
+            .unwrap()
+    );
+}
