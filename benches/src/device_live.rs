@@ -368,7 +368,7 @@ impl Served {
         Ok(served)
     }
 
-    /// Starts the model, whose answers leave so many seconds before they are due.
+    /// Starts the model. Its answers leave `lead` seconds before they are due.
     fn begin(&mut self, lead: f64) -> Result<()> {
         self.say(&format!("begin {:.0}", lead * 1e9)).map(drop)
     }

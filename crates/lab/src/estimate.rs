@@ -213,7 +213,7 @@ impl Left<'_> {
             .traced
             .and_then(Recorded::of_filesystem)
             .ok_or(NO_TRACE)?;
-        let whole = self.window(phase).ok_or(NO_TRACE)?;
+        let whole = self.spans.of(phase).ok_or(NO_TRACE)?;
         let mut estimate = of_window(catalogue, spec, &path, whole, phase)?;
         for (name, window) in self.spans.passes_of(phase) {
             // A pass without requests has nothing to replay.
@@ -227,10 +227,6 @@ impl Left<'_> {
         estimate.stream = Stream::BlockTrace;
         estimate.file = Some(base);
         Ok(estimate)
-    }
-
-    fn window(&self, phase: &str) -> Option<Window> {
-        self.spans.of(phase)
     }
 }
 

@@ -177,7 +177,7 @@ impl Control {
     /// # Errors
     /// What the driver answered.
     pub fn delete(&mut self, number: u32) -> io::Result<()> {
-        // What still has the disk open, a mount for example, must not hold up whoever removes it.
+        // A process or a mount that still has the disk open must not delay its removal.
         match self.command(DEL_DEV_ASYNC, number, &mut [0; BUFFER], 0) {
             Err(error) if is_unknown(&error) => self.command(DEL_DEV, number, &mut [0; BUFFER], 0),
             other => other,

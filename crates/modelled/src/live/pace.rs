@@ -48,7 +48,7 @@ impl<T> Pace<T> {
         }
     }
 
-    /// Answers at once from now on; with a lead: when the model says, less so many ns.
+    /// Without a lead, answers at once from now on; with one, `lead` ns before the model says.
     pub(super) fn set_lead(&mut self, lead: Option<u64>) {
         self.lead = lead;
     }

@@ -8,7 +8,7 @@ use report::Format;
 use serde_json::Value;
 use study::{Reader, WorkloadSpec};
 
-/// A pass that takes so many times the seconds that it took.
+/// A pass that took `seconds`, and would take `times` as long on the device.
 fn pass(phase: &str, seconds: f64, times: f64, limit: &str) -> EstimatedPass {
     let modelled = seconds * times;
     EstimatedPass {

@@ -10,7 +10,7 @@ use crate::out;
 
 /// What a line of input may ask of a server.
 pub(super) trait Controlled: Send + Sync + 'static {
-    /// Answers when the model says, less so many ns.
+    /// From now on, answers `lead` ns before the model says.
     fn begin(&self, lead: u64);
     /// What it has done so far.
     fn served(&self) -> Served;

@@ -2,7 +2,7 @@
 //!
 //! The server makes a device of a number that is chosen here, so that the journal names it before it is there. The driver keeps a mark
 //! for its maker, which is that of the disk's name: by it `clean` knows whose the device of a number is. When the server dies the kernel
-//! removes the disk, and the server's own node stays; it is removed by whoever undoes the journal.
+//! removes the disk, and the server's own node stays until the journal is undone.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
