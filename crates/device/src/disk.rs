@@ -142,23 +142,14 @@ impl Disk {
 
     /// Moves queued writes that the cache has room for into it, in order.
     fn accept(&mut self, now: Nanoseconds) {
-        if !self.queue.has_cached() {
-            return;
-        }
-        let mut index = 0;
-        while let Some(pending) = self.queue.get(index) {
-            let (request, kind) = (pending.request, pending.kind);
-            if kind == Kind::Flush && self.parts.flush_is_barrier {
+        let barrier = self.barrier();
+        while let Some(pending) = self.queue.first_cached() {
+            if pending.number > barrier || !self.cache.reserve(pending.request.len) {
                 break;
             }
-            if kind != Kind::Cached {
-                index += 1;
-                continue;
-            }
-            if !self.cache.reserve(request.len) {
+            let Some(Pending { request, .. }) = self.queue.take_cached() else {
                 break;
-            }
-            self.queue.remove(index);
+            };
             self.count(&request, true);
             if self.incoming.is_empty() {
                 self.received = Some(now + self.receiving(request.len));
@@ -166,6 +157,14 @@ impl Disk {
             self.incoming
                 .push_back((request.tag, request.offset, request.len));
         }
+    }
+
+    /// Nothing that came after this number passes the oldest flush.
+    fn barrier(&self) -> u64 {
+        let flush = self.queue.first_flush();
+        flush
+            .filter(|_| self.parts.flush_is_barrier)
+            .map_or(u64::MAX, |flush| flush.number)
     }
 
     /// Whether the write cache takes it: a write larger than the cache goes to the medium.
@@ -185,65 +184,53 @@ impl Disk {
         if self.working.is_some() {
             return;
         }
-        let flush = self.queue.first_flush();
-        let waiting = flush.and_then(|index| Some(self.queue.get(index)?.after));
+        let waiting = self.queue.first_flush().map(|flush| flush.after);
         let drain = waiting.is_some_and(|after| self.cache.has_before(after));
-        let choice = self.choose(now, flush);
+        let choice = self.choose(now);
         let pressed = drain || self.cache.is_pressed();
         if pressed && (choice.is_none() || !self.destaged_last) && self.destage(now) {
             self.destaged_last = true;
             return;
         }
         self.destaged_last = false;
-        if let Some(index) = choice {
-            self.serve(now, index);
-        } else if let Some(index) = flush.filter(|_| !drain && self.no_incoming_before(waiting)) {
-            self.finish_flush(now, index);
+        let is_flushed = |after: u64| !drain && self.cache.received() >= after;
+        if let Some(place) = choice {
+            self.serve(now, place);
+        } else if waiting.is_some_and(is_flushed) {
+            self.finish_flush(now);
         } else {
             self.destage(now);
         }
     }
 
-    fn no_incoming_before(&self, after: Option<u64>) -> bool {
-        after.is_none_or(|after| self.cache.received() >= after)
-    }
-
-    fn finish_flush(&mut self, now: Nanoseconds, index: usize) {
-        if let Some(flush) = self.queue.remove(index) {
+    fn finish_flush(&mut self, now: Nanoseconds) {
+        if let Some(flush) = self.queue.take_flush() {
             self.count(&flush.request, false);
             self.work(now, now + self.parts.command, Some(flush.request.tag));
         }
     }
 
-    /// The request to serve next: the one with the shortest positioning time of the oldest.
-    fn choose(&self, now: Nanoseconds, flush: Option<usize>) -> Option<usize> {
-        let end = match flush {
-            Some(index) if self.parts.flush_is_barrier => index,
-            _ => self.queue.len(),
-        };
-        if self.queue.len() == 1 {
-            let only = self.queue.get(0).filter(|p| p.kind == Kind::Positioned);
-            return only.map(|_| 0);
+    /// The place of the request to serve next: the one with the shortest positioning time of the oldest.
+    fn choose(&self, now: Nanoseconds) -> Option<usize> {
+        let (barrier, window) = (self.barrier(), self.parts.window);
+        let slices = self.queue.positioned();
+        let first = slices[0].first().filter(|first| first.number < barrier)?;
+        let waited = now.saturating_sub(first.arrived);
+        if slices[0].len() + slices[1].len() == 1 || window == 1 || waited > PATIENCE {
+            return Some(0);
         }
-        let (head, window) = (self.head_at(now as f64), self.parts.window);
+        let head = self.head_at(now as f64);
         let (mut best, mut least) = (None, f64::INFINITY);
-        let (mut index, mut candidates) = (0, 0);
-        for part in self.queue.slices() {
-            for pending in part.iter().take(end - index) {
-                if pending.kind == Kind::Positioned {
-                    let waited = now.saturating_sub(pending.arrived);
-                    if candidates == 0 && (window == 1 || waited > PATIENCE) {
-                        return Some(index);
-                    }
-                    if candidates == window {
-                        return best;
-                    }
-                    candidates += 1;
-                    if let Some(cost) = self.positioning(now as f64, head, pending, least) {
-                        (best, least) = (Some(index), cost);
-                    }
+        let mut place = 0;
+        for part in slices {
+            for pending in part.iter().take(window - place) {
+                if pending.number > barrier {
+                    return best;
                 }
-                index += 1;
+                if let Some(cost) = self.positioning(now as f64, head, pending, least) {
+                    (best, least) = (Some(place), cost);
+                }
+                place += 1;
             }
         }
         best
@@ -283,8 +270,8 @@ impl Disk {
         stream.map_or(self.head, |s| s.head(&self.parts.geometry, now))
     }
 
-    fn serve(&mut self, now: Nanoseconds, index: usize) {
-        let Some(pending) = self.queue.remove(index) else {
+    fn serve(&mut self, now: Nanoseconds, place: usize) {
+        let Some(pending) = self.queue.take_positioned(place) else {
             return;
         };
         let request = pending.request;
@@ -415,6 +402,7 @@ impl Disk {
             angle: self.parts.geometry.angle(from),
             request,
             arrived,
+            number: 0,
             from,
             after: self.cache.received() + self.incoming.len() as u64,
         }

@@ -21,6 +21,8 @@ pub(super) struct Pending {
     pub(super) request: Request,
     pub(super) kind: Kind,
     pub(super) arrived: Nanoseconds,
+    /// How many requests came before it; set by the queue.
+    pub(super) number: u64,
     /// Radius of its first byte.
     pub(super) from: f64,
     /// Angle of its first byte.
@@ -29,61 +31,65 @@ pub(super) struct Pending {
     pub(super) after: u64,
 }
 
-/// A queue that knows how many of some kinds it has: it is looked at whenever something happens, and most of the time there are none.
+/// Requests by what they wait for, each list oldest first. A device that does not keep up has a million of them, so nothing here
+/// looks at more than those that compete.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    all: VecDeque<Pending>,
-    positioned: usize,
-    cached: usize,
-    flushes: usize,
+    positioned: VecDeque<Pending>,
+    cached: VecDeque<Pending>,
+    flushes: VecDeque<Pending>,
+    /// Requests that ever came.
+    came: u64,
 }
 
 impl Queue {
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.all.len()
+        self.positioned.len() + self.cached.len() + self.flushes.len()
     }
 
     pub(super) fn push(&mut self, pending: Pending) {
-        *self.count(pending.kind) += 1;
-        self.all.push_back(pending);
+        let number = self.came;
+        self.came += 1;
+        let list = match pending.kind {
+            Kind::Positioned => &mut self.positioned,
+            Kind::Cached => &mut self.cached,
+            Kind::Flush => &mut self.flushes,
+        };
+        list.push_back(Pending { number, ..pending });
     }
 
-    pub(super) fn remove(&mut self, index: usize) -> Option<Pending> {
-        let pending = self.all.remove(index)?;
-        *self.count(pending.kind) -= 1;
-        Some(pending)
-    }
-
-    pub(super) fn get(&self, index: usize) -> Option<&Pending> {
-        self.all.get(index)
-    }
-
-    /// All in order, as two slices: an iterator over both is slower than the arithmetic that is done with each.
+    /// Those that wait for the head, as two slices: an iterator over both is slower than the arithmetic that is done with each.
     #[inline]
-    pub(super) fn slices(&self) -> [&[Pending]; 2] {
-        let (front, back) = self.all.as_slices();
+    pub(super) fn positioned(&self) -> [&[Pending]; 2] {
+        let (front, back) = self.positioned.as_slices();
         [front, back]
     }
 
-    #[inline]
-    pub(super) fn has_cached(&self) -> bool {
-        self.cached > 0
+    /// Takes one that waits for the head, by its place among these.
+    pub(super) fn take_positioned(&mut self, place: usize) -> Option<Pending> {
+        self.positioned.remove(place)
     }
 
-    /// The place of the oldest flush.
+    /// The oldest write that waits for room in the write cache.
     #[inline]
-    pub(super) fn first_flush(&self) -> Option<usize> {
-        if self.flushes == 0 {
-            return None;
-        }
-        self.all.iter().position(|p| p.kind == Kind::Flush)
+    pub(super) fn first_cached(&self) -> Option<&Pending> {
+        self.cached.front()
     }
 
-    fn count(&mut self, kind: Kind) -> &mut usize {
-        match kind {
-            Kind::Cached => &mut self.cached,
-            Kind::Flush => &mut self.flushes,
-            Kind::Positioned => &mut self.positioned,
-        }
+    /// Takes that write.
+    pub(super) fn take_cached(&mut self) -> Option<Pending> {
+        self.cached.pop_front()
+    }
+
+    /// The oldest flush.
+    #[inline]
+    pub(super) fn first_flush(&self) -> Option<&Pending> {
+        self.flushes.front()
+    }
+
+    /// Takes that flush.
+    pub(super) fn take_flush(&mut self) -> Option<Pending> {
+        self.flushes.pop_front()
     }
 }
