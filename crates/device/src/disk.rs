@@ -15,7 +15,7 @@ use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::timeline::{earlier, moving};
 use look_ahead::Stream;
 use queue::{Kind, Pending, Queue};
-use write_cache::WriteCache;
+use write_cache::{Place, WriteCache};
 
 /// A request that was passed over for this long is next.
 const PATIENCE: Nanoseconds = 500_000_000;
@@ -43,6 +43,26 @@ pub struct Parameters {
     pub store_and_forward: bool,
     /// Whether no request passes a flush (SATA).
     pub flush_is_barrier: bool,
+}
+
+impl Parameters {
+    /// Seek and rotation to a place from `ready` on, if that is below `least`.
+    #[inline]
+    fn reaching(
+        &self,
+        ready: f64,
+        head: f64,
+        place: Place,
+        is_write: bool,
+        least: f64,
+    ) -> Option<f64> {
+        let seek = self.seek.time((head - place.from).abs(), is_write);
+        if seek >= least {
+            return None;
+        }
+        let cost = seek + self.geometry.rotation(place.angle, ready + seek);
+        Some(cost).filter(|cost| *cost < least)
+    }
 }
 
 /// What the head is doing.
@@ -127,7 +147,7 @@ impl Disk {
             self.received = None;
             return;
         };
-        self.cache.insert(offset, len);
+        self.cache.insert(offset, len, self.place(offset));
         self.done.push(Completion { tag, at });
         self.received = self
             .incoming
@@ -244,14 +264,10 @@ impl Disk {
         if request.op == Op::Discard || self.is_buffered(now, request) {
             return Some(0.0).filter(|cost| *cost < least);
         }
-        let write = request.op == Op::Write;
-        let seek = self.parts.seek.time((head - pending.from).abs(), write);
-        if seek >= least {
-            return None;
-        }
-        let arrive = now + self.parts.command as f64 + seek;
-        let cost = seek + self.parts.geometry.rotation(pending.angle, arrive);
-        Some(cost).filter(|cost| *cost < least)
+        let ready = now + self.parts.command as f64;
+        let is_write = request.op == Op::Write;
+        self.parts
+            .reaching(ready, head, pending.place, is_write, least)
     }
 
     /// Whether a read needs no positioning: cached writes or the look-ahead have its bytes.
@@ -341,18 +357,17 @@ impl Disk {
                 };
             }
         }
-        self.positioned(now, link, pending, ready)
+        self.positioned(now, link, request, pending.place, ready)
     }
 
     /// A request that needs the head to be moved to it.
-    fn positioned(&self, now: f64, link: f64, pending: &Pending, ready: f64) -> Plan {
-        let request = &pending.request;
+    fn positioned(&self, now: f64, link: f64, request: &Request, place: Place, ready: f64) -> Plan {
         let geometry = &self.parts.geometry;
-        let distance = (self.head_at(now) - pending.from).abs();
+        let distance = (self.head_at(now) - place.from).abs();
         let seek = self.parts.seek.time(distance, request.op == Op::Write);
-        let rotation = geometry.rotation(pending.angle, ready + seek);
+        let rotation = geometry.rotation(place.angle, ready + seek);
         let begin = ready + seek + rotation;
-        let medium = begin + geometry.reading(pending.from, geometry.radius(request.end()));
+        let medium = begin + geometry.reading(place.from, geometry.radius(request.end()));
         let done = if self.parts.store_and_forward && request.op == Op::Read {
             medium + link
         } else {
@@ -373,25 +388,29 @@ impl Disk {
     /// Starts to write a cached extent to the medium; `false` if there is none.
     fn destage(&mut self, now: Nanoseconds) -> bool {
         let head = self.head_at(now as f64);
-        let geometry = &self.parts.geometry;
-        let cost = |offset: u64| {
-            let from = geometry.radius(offset);
-            let seek = self.parts.seek.time((head - from).abs(), true);
-            seek + geometry.rotation(geometry.angle(from), now as f64 + seek)
-        };
-        let Some((offset, len)) = self.cache.take(self.parts.destage_window, cost) else {
+        let parts = &self.parts;
+        let cost = |place: Place, least: f64| parts.reaching(now as f64, head, place, true, least);
+        let Some((offset, len, place)) = self.cache.take(parts.destage_window, cost) else {
             return false;
         };
-        let pending = self.pending(now, Request::write(0, offset, len));
         // Its bytes and its command are in the cache already.
-        let plan = self.positioned(now as f64, 0.0, &pending, now as f64);
-        self.follow(&pending.request, &plan);
+        let request = Request::write(0, offset, len);
+        let plan = self.positioned(now as f64, 0.0, &request, place, now as f64);
+        self.follow(&request, &plan);
         self.work(now, plan.done.ceil() as Nanoseconds, None);
         true
     }
 
+    /// Where the head has to be for what begins at a byte.
+    fn place(&self, offset: u64) -> Place {
+        let from = self.parts.geometry.radius(offset);
+        Place {
+            from,
+            angle: self.parts.geometry.angle(from),
+        }
+    }
+
     fn pending(&self, arrived: Nanoseconds, request: Request) -> Pending {
-        let from = self.parts.geometry.radius(request.offset);
         let kind = match request.op {
             Op::Flush => Kind::Flush,
             _ if self.is_cached(&request) => Kind::Cached,
@@ -399,11 +418,10 @@ impl Disk {
         };
         Pending {
             kind,
-            angle: self.parts.geometry.angle(from),
+            place: self.place(request.offset),
             request,
             arrived,
             number: 0,
-            from,
             after: self.cache.received() + self.incoming.len() as u64,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::write_cache::Place;
 use crate::model::{Nanoseconds, Request};
 
 /// What a request waits for.
@@ -23,10 +24,8 @@ pub(super) struct Pending {
     pub(super) arrived: Nanoseconds,
     /// How many requests came before it; set by the queue.
     pub(super) number: u64,
-    /// Radius of its first byte.
-    pub(super) from: f64,
-    /// Angle of its first byte.
-    pub(super) angle: f64,
+    /// Where its first byte is.
+    pub(super) place: Place,
     /// Cached writes accepted before it: what a flush waits for.
     pub(super) after: u64,
 }
