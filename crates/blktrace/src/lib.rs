@@ -14,7 +14,6 @@ extern crate self as blktrace;
 #[cfg(test)]
 #[path = "../../fixtures/src/block_trace.rs"]
 pub mod forge;
-mod hash;
 mod merge;
 pub mod merged;
 mod pipeline;
@@ -26,5 +25,6 @@ pub mod verify;
 pub use analysis::Analysis;
 pub use error::Error;
 pub use file::Event;
+pub use pipeline::each_of;
 pub use record::{Action, Category, Head};
 pub use trace::{Trace, TraceFile};

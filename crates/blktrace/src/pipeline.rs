@@ -1,7 +1,7 @@
 //! A trace read in one thread and used in another.
 //!
 //! Reading and merging cost about a third of the time of a report, and need nothing of the rest. So a
-//! second core reads ahead by a few batches; what is copied is 64 bytes an event.
+//! second core reads ahead by a few batches; what is copied is 64 bytes an event that is wanted.
 
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{self, Builder};
@@ -34,10 +34,7 @@ impl Batch {
     }
 
     /// Gives each event to `take`.
-    fn each(
-        &self,
-        take: &mut impl FnMut(usize, &Event<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn each<E>(&self, take: &mut impl FnMut(usize, &Event<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut rest = &self.pdus[..];
         for &(file, head) in &self.events {
             let (pdu, after) = rest.split_at(usize::from(head.pdu_len));
@@ -56,35 +53,52 @@ pub(crate) fn each(
     trace: &mut Trace,
     take: impl FnMut(usize, &Event<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    each_by(Builder::new(), trace, take)
+    each_of(trace, |_, _| true, take)
 }
 
-fn each_by(
+/// Gives the events of a trace that are wanted to `take`, in order, while another thread reads ahead. That thread calls `wanted`, for
+/// each event.
+///
+/// # Errors
+/// What `take` says; damage in the trace, after the events before it.
+pub fn each_of<E: From<Error>>(
+    trace: &mut Trace,
+    wanted: impl FnMut(usize, &Head) -> bool + Send,
+    take: impl FnMut(usize, &Event<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    each_by(Builder::new(), trace, wanted, take)
+}
+
+fn each_by<E: From<Error>>(
     reader: Builder,
     trace: &mut Trace,
-    mut take: impl FnMut(usize, &Event<'_>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    if let Some(used) = read_ahead(reader, trace, &mut take) {
+    mut wanted: impl FnMut(usize, &Head) -> bool + Send,
+    mut take: impl FnMut(usize, &Event<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    if let Some(used) = read_ahead(reader, trace, &mut wanted, &mut take) {
         return used;
     }
     while let Some((file, event)) = trace.next()? {
-        take(file, &event)?;
+        if wanted(file, &event.head) {
+            take(file, &event)?;
+        }
     }
     Ok(())
 }
 
 /// None when there is no thread to read ahead; nothing was read then.
-fn read_ahead(
+fn read_ahead<E: From<Error>>(
     reader: Builder,
     trace: &mut Trace,
-    mut take: impl FnMut(usize, &Event<'_>) -> Result<(), Error>,
-) -> Option<Result<(), Error>> {
+    wanted: &mut (impl FnMut(usize, &Head) -> bool + Send),
+    mut take: impl FnMut(usize, &Event<'_>) -> Result<(), E>,
+) -> Option<Result<(), E>> {
     let (full, batches) = sync_channel(AHEAD);
     let (empty, spares) = channel();
     thread::scope(|scope| {
         let reader = reader.name("fslab-trace".into());
         let reader = reader
-            .spawn_scoped(scope, move || read(trace, &full, &spares))
+            .spawn_scoped(scope, move || read(trace, wanted, &full, &spares))
             .ok()?;
         // Owned here, so that the reader notices when this ends early.
         let batches: Receiver<Batch> = batches;
@@ -101,12 +115,14 @@ fn read_ahead(
         }
         // The loop has dropped the receiver, which ends the reader.
         let read = reader.join();
-        Some(used.and_then(|()| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        let read = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Some(used.and_then(|()| Ok(read?)))
     })
 }
 
 fn read(
     trace: &mut Trace,
+    wanted: &mut impl FnMut(usize, &Head) -> bool,
     full: &SyncSender<Batch>,
     spares: &Receiver<Batch>,
 ) -> Result<(), Error> {
@@ -114,7 +130,8 @@ fn read(
         let mut batch = spares.try_recv().unwrap_or_default();
         let ended = loop {
             match trace.next() {
-                Ok(Some((file, event))) => batch.push(file, &event),
+                Ok(Some((file, event))) if wanted(file, &event.head) => batch.push(file, &event),
+                Ok(Some(_)) => {}
                 Ok(None) => break Some(Ok(())),
                 Err(error) => break Some(Err(error)),
             }
@@ -159,13 +176,28 @@ mod tests {
         each_by(
             no_thread,
             &mut Trace::open(&base).unwrap(),
+            |_, _| true,
             |file, event| {
                 alone.push((file, event.head, event.pdu.to_vec()));
-                Ok(())
+                Ok::<(), Error>(())
             },
         )
         .unwrap();
         assert!(alone == plain);
+        // What is left out takes its PDU with it.
+        let wanted = |head: &Head| head.sector % 3 == 1;
+        let mut some = Vec::new();
+        each_of(
+            &mut Trace::open(&base).unwrap(),
+            |_, head| wanted(head),
+            |file, event| {
+                some.push((file, event.head, event.pdu.to_vec()));
+                Ok::<(), Error>(())
+            },
+        )
+        .unwrap();
+        plain.retain(|(_, head, _)| wanted(head));
+        assert!(some == plain && !some.is_empty());
         let mut count = 0;
         let result = each(&mut Trace::open(&base).unwrap(), |_, _| {
             count += 1;

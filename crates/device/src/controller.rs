@@ -1,6 +1,8 @@
 //! A controller before its disks: time for each request, a rate, a read cache, and a write cache with a battery.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use rustc_hash::FxHashMap;
 
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::slab::Slab;
@@ -66,7 +68,7 @@ pub struct Controller {
     mover: Serial,
     waiting: Slab<Waiting>,
     purposes: Slab<Purpose>,
-    units: HashMap<u64, Unit>,
+    units: FxHashMap<u64, Unit>,
     /// Units in the order in which they were last loaded.
     ages: VecDeque<u64>,
     /// Where sequential streams go on, most recent last.
@@ -95,7 +97,7 @@ impl Controller {
             mover: Serial::default(),
             waiting: Slab::default(),
             purposes: Slab::default(),
-            units: HashMap::new(),
+            units: FxHashMap::default(),
             ages: VecDeque::new(),
             streams: VecDeque::new(),
             dirty: BTreeMap::new(),

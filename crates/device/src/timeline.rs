@@ -1,7 +1,9 @@
 //! Things that are due at known times, and a resource that serves one after the other.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
 
 use crate::model::{Completion, Nanoseconds};
 
@@ -9,7 +11,7 @@ use crate::model::{Completion, Nanoseconds};
 #[derive(Debug)]
 pub(crate) struct Timeline<T> {
     heap: BinaryHeap<Reverse<(Nanoseconds, u64)>>,
-    values: HashMap<u64, T>,
+    values: FxHashMap<u64, T>,
     inserted: u64,
 }
 
@@ -17,7 +19,7 @@ impl<T> Default for Timeline<T> {
     fn default() -> Timeline<T> {
         Timeline {
             heap: BinaryHeap::new(),
-            values: HashMap::new(),
+            values: FxHashMap::default(),
             inserted: 0,
         }
     }

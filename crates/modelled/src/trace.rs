@@ -14,13 +14,14 @@ mod issued;
 mod tests;
 mod threads;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use blktrace::analysis::window::Window;
 use blktrace::record::{Category, Head, Notify};
 use blktrace::{Action, Trace};
 use device::Op;
 use device::replay::{Asked, Linker, Sender};
+use rustc_hash::FxHashMap;
 
 use crate::error::Error;
 use crate::spool::{Spool, Spooled};
@@ -46,6 +47,15 @@ impl Source {
         match self {
             Source::Issue => Action::Issue,
             Source::Queue => Action::Queue,
+        }
+    }
+
+    /// Whether an event has to do with requests, or names a process. Of a trace with all actions most have not.
+    fn wants(self, head: &Head) -> bool {
+        match head.kind() {
+            Some(Action::Queue | Action::Issue | Action::Complete) => true,
+            Some(_) => false,
+            None => head.note() == Some(Notify::Process),
         }
     }
 }
@@ -111,35 +121,38 @@ fn read_into(
     let mut issued = issued::Issued::default();
     let mut bios = bios::Bios::default();
     let base = trace.genesis();
-    while let Some((file, event)) = trace.next()? {
+    let wanted = |file, head: &Head| {
+        whole.note(file, head);
+        source.wants(head)
+    };
+    blktrace::each_of(trace, wanted, |_, event| {
         let head = event.head;
-        whole.note(file, &head);
         if head.note() == Some(Notify::Process) {
             reader.name(head.pid, event.payload());
         }
         let Some(action) = head.kind() else {
-            continue;
+            return Ok(());
         };
         if head.has(Category::Passthrough) {
             reader.commands += u64::from(action == Action::Issue);
-            continue;
+            return Ok(());
         }
         if device.is_some_and(|device| device != head.device) {
-            continue;
+            return Ok(());
         }
         let outside = |window: Window| !(window.begin_ns..=window.end_ns).contains(&head.time);
         if action == source.action() && window.is_some_and(outside) {
-            continue;
+            return Ok(());
         }
         let at = head.time.saturating_sub(base);
         if action == source.action() {
             devices.insert(head.device);
         }
         match source {
-            Source::Issue => issued.event(&mut reader, at, action, &head)?,
-            Source::Queue => bios.event(&mut reader, at, action, &head)?,
+            Source::Issue => issued.event(&mut reader, at, action, &head),
+            Source::Queue => bios.event(&mut reader, at, action, &head),
         }
-    }
+    })?;
     if devices.len() > 1 {
         let devices = numbers(&devices);
         return Err(Error::SeveralDevices { devices });
@@ -249,7 +262,7 @@ fn op_of(head: &Head) -> Op {
 #[derive(Default)]
 struct Whole {
     /// Last sequence number of each file.
-    last: HashMap<usize, u32>,
+    last: FxHashMap<usize, u32>,
     missing: u64,
 }
 
@@ -289,11 +302,11 @@ impl Whole {
 }
 
 /// In-flight requests of a device by their first byte.
-type ByAddress = BTreeMap<(u32, u64), Flying>;
+type ByAddress = FxHashMap<(u32, u64), Flying>;
 
 /// Flushes in flight, by device. They have no address, so the first that was sent is the first that is done.
 #[derive(Default)]
-struct Flushes(HashMap<u32, VecDeque<Sent>>);
+struct Flushes(FxHashMap<u32, VecDeque<Sent>>);
 
 impl Flushes {
     fn sent(&mut self, device: u32, sent: Sent) {

@@ -1,16 +1,15 @@
 //! What is gathered while btt's state machine runs.
 
-use std::collections::HashMap;
-
 use super::latency::Latencies;
 use super::process::{Accounts, Kind};
 use super::scatter::{Point, Sampler};
 use super::sizes::Sizes;
 use super::timeline::Recorder;
 use super::{Analysis, Chains, Depth, Direction, DirectionSummary, Losses};
+use rustc_hash::FxHashMap;
+
 use crate::btt::average::Interval;
 use crate::file::Event;
-use crate::hash::Fast;
 use crate::record::{Category, Head};
 
 /// Requests that are followed at once.
@@ -35,17 +34,17 @@ pub(crate) struct Extra {
     last_time: u64,
     passthrough: u64,
     /// By file and CPU.
-    sequences: HashMap<u64, Sequence, Fast>,
+    sequences: FxHashMap<u64, Sequence>,
     directions: [Counts; 3],
     latencies: Latencies,
     accounts: Accounts,
     bio_sizes: Sizes,
     request_sizes: Sizes,
     /// Requests at the drivers: device and first sector, to the sector after the last.
-    flying: HashMap<(u32, u64), u64, Fast>,
+    flying: FxHashMap<(u32, u64), u64>,
     recorder: Recorder,
     sampler: Sampler,
-    remaps: HashMap<(u32, u32), u64, Fast>,
+    remaps: FxHashMap<(u32, u32), u64>,
     pub(crate) chains: Chains,
     /// Device, first sector, sector after the last, and whether it was data, of the last request.
     last_request: Option<(u32, u64, u64, bool)>,

@@ -1,12 +1,10 @@
 //! The processes that queued, and for what.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::Direction;
 use crate::file::Event;
-use crate::hash::Fast;
 use crate::record::{Category, Head};
 
 /// Names that begin so are threads that write a journal, or write back what it holds.
@@ -113,9 +111,9 @@ struct Account {
 /// Accounts by name.
 #[derive(Default)]
 pub(super) struct Accounts {
-    names: HashMap<u32, String, Fast>,
-    by_pid: HashMap<u32, u32, Fast>,
-    by_name: HashMap<String, u32>,
+    names: FxHashMap<u32, String>,
+    by_pid: FxHashMap<u32, u32>,
+    by_name: FxHashMap<String, u32>,
     list: Vec<Account>,
     last: Option<(u32, u32)>,
     kinds: [[Traffic; 3]; 3],

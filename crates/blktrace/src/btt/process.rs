@@ -1,12 +1,13 @@
 //! Processes as btt distinguishes them: by name, up to the first slash. Threads of one name are one
 //! process; a thread without a name is called by its number.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::average::Averages;
 use super::range::Regions;
+use rustc_hash::FxHashMap;
+
 use crate::file::Event;
-use crate::hash::Fast;
 
 #[derive(Default)]
 pub(crate) struct Process {
@@ -19,7 +20,7 @@ pub(crate) struct Process {
 #[derive(Default)]
 pub(crate) struct Processes {
     pub(crate) list: Vec<Process>,
-    by_pid: HashMap<u32, u32, Fast>,
+    by_pid: FxHashMap<u32, u32>,
     by_name: BTreeMap<String, u32>,
     last: Option<(u32, u32)>,
 }

@@ -6,19 +6,16 @@
 //! frequent one is exact but for the number of thinnings, which is kept. Quantiles come from a
 //! histogram in constant memory, exact to 1 %, or from the counts while these are whole.
 
-use std::collections::HashMap;
-
 use hdrhistogram::Histogram;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-
-use crate::hash::Fast;
 
 /// Different distances that are counted one by one.
 const DISTINCT: usize = 1 << 17;
 
 /// Distances of the I/Os of a device.
 pub(crate) struct Seeks {
-    counts: HashMap<u64, u64, Fast>,
+    counts: FxHashMap<u64, u64>,
     /// Distance 0, the most frequent one, apart.
     zeros: u64,
     histogram: Option<Histogram<u64>>,
@@ -60,7 +57,7 @@ pub struct SeekSummary {
 impl Default for Seeks {
     fn default() -> Seeks {
         Seeks {
-            counts: HashMap::default(),
+            counts: FxHashMap::default(),
             zeros: 0,
             histogram: None,
             thinned: 0,

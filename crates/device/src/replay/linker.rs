@@ -1,8 +1,9 @@
 //! What each submission of a record waited for, found while its events pass.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
+use rustc_hash::FxHashMap;
 
 use super::estimate::Structural;
 use super::kept::{Keep, Kept};
@@ -110,13 +111,13 @@ pub struct Linker<K> {
     first: Nanoseconds,
     now: Nanoseconds,
     in_flight: u32,
-    processes: HashMap<u32, Process>,
+    processes: FxHashMap<u32, Process>,
     /// Completions of processes.
     recent: Recent,
     /// Completions of kernel threads that were waited for.
     served: Recent,
     /// What kernel threads have in flight that is waited for, and when they sent it.
-    awaited: HashMap<u32, Nanoseconds>,
+    awaited: FxHashMap<u32, Nanoseconds>,
     starts: Vec<u32>,
     gaps: Histogram<u64>,
     size: u64,
@@ -135,10 +136,10 @@ impl<K: Keep> Linker<K> {
             first: 0,
             now: 0,
             in_flight: 0,
-            processes: HashMap::new(),
+            processes: FxHashMap::default(),
             recent: Recent::default(),
             served: Recent::default(),
-            awaited: HashMap::new(),
+            awaited: FxHashMap::default(),
             starts: Vec::new(),
             gaps: super::response::times(),
             size: 0,

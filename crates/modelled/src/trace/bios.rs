@@ -1,10 +1,11 @@
 //! Bios, merged anew.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use blktrace::Action;
 use blktrace::record::{Category, Head};
 use device::Op;
+use rustc_hash::FxHashMap;
 
 use super::{Flushes, LARGEST, Reader, SECTOR, Sent, op_of};
 use crate::error::Error;
@@ -29,11 +30,11 @@ struct Parts {
 
 #[derive(Default)]
 pub(super) struct Bios {
-    last: HashMap<u32, Last>,
+    last: FxHashMap<u32, Last>,
     /// Bios in flight, by device and first sector.
     flying: BTreeMap<(u32, u64), Sent>,
     /// Requests in flight.
-    parts: HashMap<u32, Parts>,
+    parts: FxHashMap<u32, Parts>,
     flushes: Flushes,
 }
 

@@ -1,10 +1,9 @@
 //! Requests as they were given to the driver.
 
-use std::collections::HashMap;
-
 use blktrace::Action;
 use blktrace::record::{Category, Head};
 use device::Op;
+use rustc_hash::FxHashMap;
 
 use super::{ByAddress, Flushes, Flying, Reader, op_of};
 use crate::error::Error;
@@ -15,11 +14,11 @@ const QUEUED: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Issued {
     /// Who queued the first sector of a request: D may come from a kernel thread.
-    queued: HashMap<(u32, u64), (u32, u64)>,
+    queued: FxHashMap<(u32, u64), (u32, u64)>,
     count: u64,
     /// Who queued the first flush of a device since the last that was issued: the kernel issues one for all that wait, from a
     /// thread of its own.
-    flushing: HashMap<u32, u32>,
+    flushing: FxHashMap<u32, u32>,
     flying: ByAddress,
     flushes: Flushes,
 }

@@ -1,13 +1,14 @@
 //! The events as they come: bios on their way, requests in the hands of the driver.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::super::Kind;
 use super::super::process::is_journal;
 use super::tally::Tally;
 use super::{Places, Window};
+use rustc_hash::FxHashMap;
+
 use crate::file::Event;
-use crate::hash::Fast;
 use crate::record::{Action, Category, Head, Notify};
 
 /// Bios that are followed at once; of more, completions are lost or were never traced.
@@ -41,12 +42,12 @@ struct Last {
 /// One pass over a trace, for all windows.
 pub(super) struct Watch<'a> {
     places: &'a Places,
-    journals: HashMap<u32, bool, Fast>,
+    journals: FxHashMap<u32, bool>,
     /// By first sector, and by number where several begin there.
     bios: BTreeMap<(u64, u64), Bio>,
     number: u64,
     longest: u64,
-    flying: HashMap<u64, Flight, Fast>,
+    flying: FxHashMap<u64, Flight>,
     last: Option<Last>,
     /// Up to when the depth is counted.
     now: u64,
@@ -57,11 +58,11 @@ impl<'a> Watch<'a> {
     pub(super) fn new(windows: &[Window], places: &'a Places) -> Watch<'a> {
         Watch {
             places,
-            journals: HashMap::default(),
+            journals: FxHashMap::default(),
             bios: BTreeMap::new(),
             number: 0,
             longest: 0,
-            flying: HashMap::default(),
+            flying: FxHashMap::default(),
             last: None,
             now: 0,
             tallies: windows.iter().map(|window| Tally::new(*window)).collect(),
