@@ -28,6 +28,7 @@ mod linker;
 mod place;
 mod program;
 mod response;
+mod sample;
 
 pub use engine::{Bound, Each, Error, Options, Replayed, replay, replay_linked};
 pub use estimate::{Estimate, Failure, RUNS, Structural, estimate, seed_of_run};
@@ -36,6 +37,7 @@ pub use linker::{Asked, Linker, Outline, linked};
 pub use place::Place;
 pub use program::{Action, Mark, Program, Ran, Step};
 pub use response::Responses;
+pub use sample::Sample;
 
 use crate::model::{Nanoseconds, Op};
 

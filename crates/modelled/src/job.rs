@@ -1,14 +1,17 @@
-//! Something that is replayed on a device, as often as its interval needs.
+//! Something that is replayed on a device: the requests of a trace, or a program that recorded itself.
 
 use device::replay::{
-    self, Bound, Estimate, Kept, Mark, Mode, Options, Program, RUNS, Responses, Structural,
-    seed_of_run,
+    self, Bound, Kept, Mark, Mode, Options, Program, Responses, Sample, Structural,
 };
-use device::{Catalogue, Model, Nanoseconds, Op, Usage, Variation};
+use device::{Model, Nanoseconds, Op, Usage};
 
-use crate::error::Error;
-use crate::report::{DeviceReport, Facts, Modelled, Report, Row, Spent, Work, cannot_tell};
+use crate::report::{Work, cannot_tell};
 use crate::spool::Spooled;
+
+/// Requests that a sample has at least.
+const SAMPLE: u32 = 1 << 15;
+/// The part of a record that a sample is, where that is more: sixteen replays of it cost half of one replay of the record.
+const PART: u32 = 32;
 
 /// What is replayed.
 #[derive(Clone, Debug)]
@@ -33,31 +36,13 @@ pub enum Job {
     },
 }
 
-/// How devices are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Estimator {
-    /// Runs with drawn figures; at least 1.
-    pub runs: u32,
-    /// Where chance begins.
-    pub seed: u64,
-}
-
-impl Default for Estimator {
-    fn default() -> Estimator {
-        Estimator {
-            runs: RUNS,
-            seed: 1,
-        }
-    }
-}
-
 /// Requests of a row.
 #[derive(Clone, Debug, Default)]
-struct Part {
-    name: String,
-    requests: u64,
-    bytes: u64,
-    responses: Responses,
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    pub(crate) responses: Responses,
 }
 
 impl Part {
@@ -76,22 +61,23 @@ impl Part {
 }
 
 /// One replay.
-struct Outcome {
-    elapsed: Nanoseconds,
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) elapsed: Nanoseconds,
     /// How long each phase took; empty for a trace.
-    phases: Vec<Nanoseconds>,
+    pub(crate) phases: Vec<Nanoseconds>,
     /// What had been done when each phase ended.
     marks: Vec<Mark>,
-    all: Part,
-    parts: Vec<Part>,
-    idle: Nanoseconds,
-    bound: Bound,
-    usage: Vec<Usage>,
+    pub(crate) all: Part,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) idle: Nanoseconds,
+    pub(crate) bound: Bound,
+    pub(crate) usage: Vec<Usage>,
 }
 
 impl Outcome {
     /// What the device did in a phase.
-    fn work(&self, phase: usize) -> Option<Work> {
+    pub(crate) fn work(&self, phase: usize) -> Option<Work> {
         let mark = self.marks.get(phase)?;
         let none = Mark::default();
         let before = match phase.checked_sub(1) {
@@ -140,14 +126,14 @@ impl Job {
         }
     }
 
-    fn structural(&self) -> Structural {
+    pub(crate) fn structural(&self) -> Structural {
         match self {
             Job::Record { requests, .. } => requests.outline().structural,
             Job::Program { program, .. } => program.structural(),
         }
     }
 
-    fn run(&self, model: &mut dyn Model) -> Result<Outcome, replay::Error> {
+    pub(crate) fn run(&self, model: &mut dyn Model) -> Result<Outcome, replay::Error> {
         match self {
             Job::Record {
                 requests, options, ..
@@ -160,20 +146,48 @@ impl Job {
         }
     }
 
-    /// The time that the requests alone take in another mode, s.
-    fn elapsed_in(&self, mode: Mode, model: &mut dyn Model) -> Result<Option<f64>, replay::Error> {
+    /// Stretches that stand for a long record.
+    pub(crate) fn sample(&self) -> Result<Option<Sample>, replay::Error> {
+        let Job::Record { requests, .. } = self else {
+            return Ok(None);
+        };
+        let outline = requests.outline();
+        Sample::of(
+            &mut requests.reader(),
+            outline,
+            SAMPLE.max(outline.count / PART),
+        )
+    }
+
+    /// How long such stretches take.
+    pub(crate) fn run_sample(
+        &self,
+        sample: &Sample,
+        model: &mut dyn Model,
+    ) -> Result<Nanoseconds, replay::Error> {
+        match self {
+            Job::Record { options, .. } => sample.replay(model, *options),
+            Job::Program { .. } => Ok(0),
+        }
+    }
+
+    /// The time that a record takes in another mode, ns.
+    pub(crate) fn elapsed_in(
+        &self,
+        mode: Mode,
+        model: &mut dyn Model,
+    ) -> Result<Nanoseconds, replay::Error> {
         let Job::Record {
             requests, options, ..
         } = self
         else {
-            return Ok(None);
+            return Ok(0);
         };
         let options = Options { mode, ..*options };
-        let mut each = |_: &Kept, _, _| {};
-        let mut reader = requests.reader();
-        let (reader, outline) = (&mut reader, requests.outline());
-        let replayed = replay::replay_linked(model, reader, outline, options, &mut each)?;
-        Ok(Some(replayed.elapsed as f64 / 1e9))
+        let (mut reader, outline) = (requests.reader(), requests.outline());
+        let replayed =
+            replay::replay_linked(model, &mut reader, outline, options, &mut |_, _, _| {})?;
+        Ok(replayed.elapsed)
     }
 }
 
@@ -192,7 +206,6 @@ fn run_record(
     options: Options,
     model: &mut dyn Model,
 ) -> Result<Outcome, replay::Error> {
-    let mut all = Part::default();
     let mut parts = ["reads", "writes", "flushes", "discards"].map(Part::named);
     let mut each = |request: &Kept, submitted: Nanoseconds, done: Nanoseconds| {
         let part = match request.op {
@@ -202,7 +215,6 @@ fn run_record(
             Op::Discard => &mut parts[3],
         };
         part.add(request.len, done.saturating_sub(submitted));
-        all.add(request.len, done.saturating_sub(submitted));
     };
     let mut reader = requests.reader();
     let (reader, outline) = (&mut reader, requests.outline());
@@ -211,7 +223,12 @@ fn run_record(
         elapsed: replayed.elapsed,
         phases: Vec::new(),
         marks: Vec::new(),
-        all,
+        all: Part {
+            name: String::new(),
+            requests: replayed.requests,
+            bytes: replayed.bytes,
+            responses: replayed.responses,
+        },
         parts: parts.into_iter().filter(|part| part.requests > 0).collect(),
         idle: replayed.idle,
         bound: replayed.bound,
@@ -255,153 +272,8 @@ fn run_program(
     })
 }
 
-impl Estimator {
-    /// How long a job takes on each of these devices. `subject` is what it is, `doubts` what speaks against its record.
-    ///
-    /// # Errors
-    /// As [`Estimator::estimate`].
-    pub fn report(
-        self,
-        catalogue: &Catalogue,
-        names: &[String],
-        subject: String,
-        job: &Job,
-        doubts: Vec<String>,
-    ) -> Result<Report, Error> {
-        let devices = names
-            .iter()
-            .map(|name| self.estimate(catalogue, name, job))
-            .collect::<Result<Vec<_>, Error>>()?;
-        Ok(Report {
-            timing: "modelled",
-            subject,
-            mode: job.mode(),
-            cannot_tell: job.cannot_tell(),
-            cpu: job.cpu(),
-            runs: self.runs,
-            seed: self.seed,
-            doubts,
-            devices,
-        })
-    }
-
-    /// How long a job takes on a device.
-    ///
-    /// # Errors
-    /// There is no such device, or a request does not fit it.
-    pub fn estimate(
-        self,
-        catalogue: &Catalogue,
-        name: &str,
-        job: &Job,
-    ) -> Result<DeviceReport, Error> {
-        let failed = |source| Error::Replay {
-            device: name.to_owned(),
-            source,
-        };
-        let device = catalogue.device(name)?.into_owned();
-        let mut model = catalogue.model(name, Variation::Nominal)?;
-        let nominal = job.run(&mut *model).map_err(failed)?;
-        let drawn = self.drawn(catalogue, name, job)?;
-        let structural = job.structural();
-        let seconds = |times: Vec<Nanoseconds>| -> Estimate {
-            let times: Vec<f64> = times.into_iter().map(|ns| ns as f64 / 1e9).collect();
-            Estimate::of(&times, structural)
-        };
-        let whole = seconds(drawn.iter().map(|run| run.elapsed).collect());
-        let phase = |index: usize| {
-            let of = |run: &Timed| run.phases.get(index).copied();
-            let times: Vec<Nanoseconds> = drawn.iter().filter_map(of).collect();
-            (!times.is_empty()).then(|| seconds(times))
-        };
-        let mut rows = vec![row(
-            name,
-            &nominal.all,
-            Some((whole, nominal.elapsed)),
-            job.recorded(),
-        )];
-        for (index, part) in nominal.parts.iter().enumerate() {
-            let timed = phase(index).zip(nominal.phases.get(index).copied());
-            let mut row = row(&part.name, part, timed, job.recorded_phase(index));
-            if let Some(work) = nominal.work(index) {
-                row.modelled.set_work(&work, job.mode());
-            }
-            rows.push(row);
-        }
-        let mut others = Vec::new();
-        for mode in job.other_modes() {
-            let mut model = catalogue.model(name, Variation::Nominal)?;
-            if let Some(seconds) = job.elapsed_in(mode, &mut *model).map_err(failed)? {
-                others.push((mode_name(mode), seconds));
-            }
-        }
-        let response = nominal.all.responses.mean() * nominal.all.requests as f64;
-        Ok(DeviceReport::new(
-            catalogue,
-            &device,
-            Facts {
-                rows,
-                spent: Spent::of(&nominal.usage, response, nominal.idle),
-                elapsed: nominal.elapsed,
-                idle: nominal.idle,
-                usage: nominal.usage,
-                bound: nominal.bound,
-                others,
-                mode: job.mode(),
-            },
-        ))
-    }
-
-    /// The times of all runs, computed by as many threads as there are processors.
-    fn drawn(self, catalogue: &Catalogue, name: &str, job: &Job) -> Result<Vec<Timed>, Error> {
-        let runs: Vec<u64> = (0..u64::from(self.runs.max(1))).collect();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let results = std::sync::Mutex::new(vec![None; runs.len()]);
-        let next = std::sync::atomic::AtomicUsize::new(0);
-        let work = |_: usize| {
-            loop {
-                let run = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                if run >= runs.len() {
-                    return;
-                }
-                let result = self.one(catalogue, name, job, run as u64);
-                let mut results = results
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                results[run] = Some(result);
-            }
-        };
-        blockio::for_each_in_threads(0..threads.min(runs.len()), work);
-        let results = results
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let results: Result<Vec<Timed>, String> = results.into_iter().flatten().collect();
-        // The nominal replay, which came before, has the same requests and sizes.
-        results.map_err(Error::Record)
-    }
-
-    fn one(self, catalogue: &Catalogue, name: &str, job: &Job, run: u64) -> Result<Timed, String> {
-        let variation = Variation::Drawn(seed_of_run(self.seed, run));
-        let mut model = catalogue
-            .model(name, variation)
-            .map_err(|e| e.to_string())?;
-        let outcome = job.run(&mut *model).map_err(|e| e.to_string())?;
-        Ok(Timed {
-            elapsed: outcome.elapsed,
-            phases: outcome.phases,
-        })
-    }
-}
-
-/// The times of a run with drawn figures.
-#[derive(Clone, Debug)]
-struct Timed {
-    elapsed: Nanoseconds,
-    phases: Vec<Nanoseconds>,
-}
-
 impl Job {
-    fn recorded_phase(&self, index: usize) -> Option<Nanoseconds> {
+    pub(crate) fn recorded_phase(&self, index: usize) -> Option<Nanoseconds> {
         match self {
             Job::Record { .. } => None,
             Job::Program { phases, .. } => phases.get(index).map(|(_, time)| *time),
@@ -409,7 +281,7 @@ impl Job {
     }
 
     /// The modes that a report shows beside its own.
-    fn other_modes(&self) -> Vec<Mode> {
+    pub(crate) fn other_modes(&self) -> Vec<Mode> {
         let Job::Record {
             options,
             has_times: true,
@@ -425,38 +297,5 @@ impl Job {
         ];
         let is_other = |mode: &Mode| mode_name(*mode) != mode_name(options.mode);
         all.into_iter().filter(is_other).collect()
-    }
-}
-
-fn row(
-    name: &str,
-    part: &Part,
-    timed: Option<(Estimate, Nanoseconds)>,
-    recorded: Option<Nanoseconds>,
-) -> Row {
-    let recorded = recorded.map(|ns| ns as f64 / 1e9);
-    let ms = |ns: u64| ns as f64 / 1e6;
-    let seconds = timed.map(|(estimate, _)| estimate.median);
-    Row {
-        name: name.to_owned(),
-        requests: part.requests,
-        bytes: part.bytes,
-        recorded_s: recorded,
-        modelled: Modelled {
-            seconds,
-            low_s: timed.map(|(estimate, _)| estimate.low),
-            high_s: timed.map(|(estimate, _)| estimate.high),
-            nominal_s: timed.map(|(_, nominal)| nominal as f64 / 1e9),
-            ratio: seconds
-                .zip(recorded.filter(|r| *r > 0.0))
-                .map(|(m, r)| m / r),
-            mean_ms: part.responses.mean() / 1e6,
-            p50_ms: ms(part.responses.quantile(0.5)),
-            p95_ms: ms(part.responses.quantile(0.95)),
-            p99_ms: ms(part.responses.quantile(0.99)),
-            busy_percent: None,
-            idle_percent: None,
-            limit: None,
-        },
     }
 }

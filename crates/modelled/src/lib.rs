@@ -11,6 +11,7 @@
 pub mod bench;
 pub mod checker;
 mod error;
+mod estimator;
 pub mod fit;
 mod job;
 pub mod live;
@@ -21,6 +22,7 @@ pub mod trace;
 pub mod write_log;
 
 pub use error::{Error, catalogue, check_file};
-pub use job::{Estimator, Job};
+pub use estimator::Estimator;
+pub use job::Job;
 pub use report::{DeviceReport, Modelled, Report, Row, Spent};
 pub use spool::{Reader, Spooled};

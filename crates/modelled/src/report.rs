@@ -25,6 +25,9 @@ pub struct Report {
     pub runs: u32,
     /// Where chance began.
     pub seed: u64,
+    /// Requests of the stretches that the runs replayed; none where they replayed all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<u64>,
     /// What speaks against the record.
     pub doubts: Vec<String>,
     /// One for each device.

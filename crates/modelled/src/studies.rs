@@ -18,7 +18,7 @@ use device::{Catalogue, Variation, limits};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::job::Estimator;
+use crate::estimator::Estimator;
 use published::Published;
 use stream::Stream;
 

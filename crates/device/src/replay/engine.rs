@@ -151,8 +151,21 @@ pub fn replay_linked(
     options: Options,
     each: &mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
 ) -> Result<Replayed, Error> {
+    let (replayed, _) = replay_from(0, model, requests, outline, options, each)?;
+    Ok(replayed)
+}
+
+/// As [`replay_linked`], from a time on. Returns also when it ended: the same model may go on then.
+pub(super) fn replay_from(
+    begin: Nanoseconds,
+    model: &mut dyn Model,
+    requests: &mut dyn Requests,
+    outline: &Outline,
+    options: Options,
+    each: &mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
+) -> Result<(Replayed, Nanoseconds), Error> {
     let placing = Placing::new(requests, outline, model.capacity(), options.place)?;
-    let mut run = Run::new(model, requests, outline, placing, each);
+    let mut run = Run::new(begin, model, requests, outline, placing, each);
     match options.mode {
         Mode::Open => run.by_time()?,
         Mode::Closed => run.by_depth(None)?,
@@ -162,7 +175,8 @@ pub fn replay_linked(
             run.by_order(limit, options.cpu)?;
         }
     }
-    Ok(run.result())
+    let end = run.now;
+    Ok((run.result(), end))
 }
 
 /// A request that will be submitted at a time, or when a flush may.
@@ -221,6 +235,8 @@ struct Run<'a> {
     flying: Slab<Flying>,
     in_flight: usize,
     most_held: usize,
+    /// When the record began.
+    begin: Nanoseconds,
     now: Nanoseconds,
     start: Option<Nanoseconds>,
     end: Nanoseconds,
@@ -235,6 +251,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(
+        begin: Nanoseconds,
         model: &'a mut dyn Model,
         requests: &'a mut dyn Requests,
         outline: &'a Outline,
@@ -249,7 +266,8 @@ impl<'a> Run<'a> {
             flying: Slab::default(),
             in_flight: 0,
             most_held: 0,
-            now: 0,
+            begin,
+            now: begin,
             start: None,
             end: 0,
             finished: 0,
@@ -332,13 +350,13 @@ impl<'a> Run<'a> {
         let mut next = self.request(number)?;
         loop {
             while let Some(kept) = next
-                && kept.submitted <= self.now
+                && self.begin + kept.submitted <= self.now
             {
                 self.submit(number, kept, 0)?;
                 number += 1;
                 next = self.request(number)?;
             }
-            let due = next.map(|kept| kept.submitted);
+            let due = next.map(|kept| self.begin + kept.submitted);
             let Some(at) = crate::timeline::earlier(due, self.model.next_event()) else {
                 return Ok(());
             };
@@ -426,7 +444,7 @@ impl<'a> Run<'a> {
         for number in starts {
             let kept = self.requests.get(number)?;
             if kept.after(limit) == After::Start {
-                let at = kept.submitted;
+                let at = self.begin + kept.submitted;
                 ready.push(Reverse(Ready { at, number, kept }));
                 return Ok(());
             }

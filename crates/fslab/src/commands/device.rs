@@ -109,6 +109,7 @@ pub(crate) fn check(args: &DeviceCheckArgs) -> anyhow::Result<u8> {
 fn studies(args: &DeviceCheckArgs) -> anyhow::Result<u8> {
     let estimator = Estimator {
         runs: args.runs,
+        whole: true,
         ..Estimator::default()
     };
     let table = modelled::studies::table(estimator, &|_| true)?;

@@ -21,6 +21,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let estimator = Estimator {
         runs: args.runs,
         seed: args.seed,
+        whole: args.whole,
     };
     if let [path] = &args.bases[..]
         && checker::Record::is_one(path)

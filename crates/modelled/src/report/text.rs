@@ -22,9 +22,13 @@ pub(super) fn text(report: &Report) -> String {
         mode => format!("mode {mode}"),
     };
     let head = format!(
-        "{} (modelled; {mode}; intervals of {}, seed {})",
+        "{} (modelled; {mode}; intervals of {}{}, seed {})",
         report.subject,
         words::plural(report.runs.into(), "run"),
+        report.sampled.map_or_else(String::new, |count| format!(
+            " of {} requests",
+            grouped(count)
+        )),
         report.seed
     );
     line(&mut out, &head);

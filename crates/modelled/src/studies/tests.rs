@@ -1,6 +1,10 @@
 use super::*;
 
-const ONE: Estimator = Estimator { runs: 1, seed: 1 };
+const ONE: Estimator = Estimator {
+    runs: 1,
+    seed: 1,
+    whole: true,
+};
 
 #[test]
 fn the_data_are_valid_and_name_twenty_predicted_numbers() {
