@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
         default_value = "models,recording,replay"
     )]
     parts: Vec<Part>,
+    /// Files of the image that is checked with and without a record.
+    #[arg(long, default_value_t = 1_000_000)]
+    files: u64,
     #[command(flatten)]
     place: Place,
     #[command(flatten)]

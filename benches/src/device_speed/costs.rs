@@ -19,8 +19,8 @@ use crate::run::{Stop, output};
 use crate::table::{Row, Table};
 use crate::watched;
 
-/// Files of the image.
-const FILES: u64 = 1_000_000;
+/// Bytes of the image for each file, most of them never written.
+const SIZE_OF_FILE: u64 = 20 << 10;
 /// Events of the trace.
 const EVENTS: u64 = 10_000_000;
 /// The disk on which it is replayed.
@@ -31,6 +31,7 @@ pub(super) struct Costs {
     fslab: String,
     folder: tempfile::TempDir,
     pairs: u32,
+    files: u64,
     quick: bool,
     stop: Stop,
 }
@@ -44,6 +45,7 @@ impl Costs {
                 .prefix("fslab-bench-")
                 .tempdir_in(&arguments.place.dir)?,
             pairs: arguments.times.pairs(),
+            files: arguments.files / if arguments.times.quick { 10 } else { 1 },
             quick: arguments.times.quick,
             stop: Stop::on_signals()?,
         })
@@ -86,9 +88,9 @@ impl Costs {
     pub(super) fn recording(&self) -> Result<Table> {
         let image = self.path("image");
         let path = image.display().to_string();
-        let files = if self.quick { FILES / 10 } else { FILES };
-        let (count, size) = (files.to_string(), if self.quick { "4g" } else { "20g" });
-        let words = ["forge", "ext4", &path, "--files", &count, "--size", size];
+        let files = self.files;
+        let (count, size) = (files.to_string(), (files * SIZE_OF_FILE).to_string());
+        let words = ["forge", "ext4", &path, "--files", &count, "--size", &size];
         output(&self.fslab, &words)?;
         let mut table = Table::new(
             format!(

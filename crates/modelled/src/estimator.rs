@@ -2,7 +2,7 @@
 //!
 //! For each device there are the nominal replay, those in other modes, and those with drawn figures. They do not need each other, so as
 //! many threads take them as there are processors. Of a long record drawn figures replay stretches only ([`Sample`]): all sixteen then
-//! cost half of one replay of the whole.
+//! cost a quarter of one replay of the whole.
 
 use std::sync::{Mutex, PoisonError};
 

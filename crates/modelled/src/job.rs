@@ -10,8 +10,8 @@ use crate::spool::Spooled;
 
 /// Requests that a sample has at least.
 const SAMPLE: u32 = 1 << 15;
-/// The part of a record that a sample is, where that is more: sixteen replays of it cost half of one replay of the record.
-const PART: u32 = 32;
+/// The part of a record that a sample is, where that is more: sixteen replays of it cost a quarter of one replay of the record.
+const PART: u32 = 64;
 
 /// What is replayed.
 #[derive(Clone, Debug)]

@@ -38,8 +38,8 @@ pub(crate) struct WriteCache {
     received: u64,
     /// By the age of the first write, oldest first.
     by_age: VecDeque<Extent>,
-    /// Offset -> age of the first write.
-    by_offset: BTreeMap<u64, u64>,
+    /// Offset -> age of the first write, and length.
+    by_offset: BTreeMap<u64, (u64, u64)>,
     /// How many extents are in a region, or in another one with the same place in this table: most reads are of a region in which
     /// there is none. Empty before the first write.
     regions: Vec<u32>,
@@ -76,45 +76,55 @@ impl WriteCache {
     pub(crate) fn insert(&mut self, offset: u64, len: u64, place: Place) {
         let age = self.received;
         self.received += 1;
-        if let Some((&from, &first)) = self.by_offset.range(..=offset).next_back()
-            && let Some(extent) = extent_of(&mut self.by_age, first)
-        {
-            let end = from + extent.len;
+        if let Some((&from, known)) = self.by_offset.range_mut(..=offset).next_back() {
+            let (first, before) = *known;
+            let end = from + before;
             let grown = (offset + len).max(end) - from;
             let joins = offset + len <= end || (offset == end && grown <= LARGEST);
             // A longer rewrite takes the place of what it covers, whose age a flush may wait for.
             if joins || from == offset {
                 self.used -= if joins {
-                    len - (grown - extent.len)
+                    len - (grown - before)
                 } else {
-                    extent.len
+                    before
                 };
-                let before = *extent;
-                extent.len = grown;
-                let after = *extent;
-                self.mark(before, -1);
-                self.mark(after, 1);
+                known.1 = grown;
+                if grown > before {
+                    self.grow(first, grown);
+                }
                 return;
             }
         }
-        let extent = Extent {
+        self.by_offset.insert(offset, (age, len));
+        self.by_age.push_back(Extent {
             first: age,
             offset,
             len,
             place,
-        };
-        self.by_offset.insert(offset, age);
-        self.by_age.push_back(extent);
-        self.mark(extent, 1);
+        });
+        self.mark(offset, len, 1);
+    }
+
+    /// The extent whose first write has an age has a length now.
+    fn grow(&mut self, first: u64, len: u64) {
+        let place = self
+            .by_age
+            .binary_search_by_key(&first, |extent| extent.first);
+        if let Some(extent) = place.ok().and_then(|place| self.by_age.get_mut(place)) {
+            let (offset, before) = (extent.offset, extent.len);
+            extent.len = len;
+            self.mark(offset, before, -1);
+            self.mark(offset, len, 1);
+        }
     }
 
     /// Counts an extent in its regions, or takes it off.
-    fn mark(&mut self, extent: Extent, by: i32) {
+    fn mark(&mut self, offset: u64, len: u64, by: i32) {
         if self.regions.is_empty() {
             self.regions = vec![0; REGIONS];
         }
-        let last = extent.offset + extent.len.max(1) - 1;
-        for region in extent.offset >> REGION..=last >> REGION {
+        let last = offset + len.max(1) - 1;
+        for region in offset >> REGION..=last >> REGION {
             let count = &mut self.regions[region as usize % REGIONS];
             *count = count.wrapping_add_signed(by);
         }
@@ -138,13 +148,8 @@ impl WriteCache {
     }
 
     fn has(&self, offset: u64, len: u64) -> bool {
-        let Some((&from, first)) = self.by_offset.range(..=offset).next_back() else {
-            return false;
-        };
-        let place = self
-            .by_age
-            .binary_search_by_key(first, |extent| extent.first);
-        place.is_ok_and(|place| offset + len <= from + self.by_age[place].len)
+        let before = self.by_offset.range(..=offset).next_back();
+        before.is_some_and(|(from, (_, have))| offset + len <= from + have)
     }
 
     /// Takes out the cheapest of the oldest `window` extents as (offset, length, place). `cost` says what one costs, if it is less
@@ -155,23 +160,22 @@ impl WriteCache {
         cost: impl Fn(Place, f64) -> Option<f64>,
     ) -> Option<(u64, u64, Place)> {
         let (mut best, mut least) = (0, f64::INFINITY);
-        for (number, extent) in self.by_age.iter().take(window.max(1)).enumerate() {
-            if let Some(cost) = cost(extent.place, least) {
-                (best, least) = (number, cost);
+        let mut number = 0;
+        let (front, back) = self.by_age.as_slices();
+        for part in [front, back] {
+            for extent in part.iter().take(window.max(1) - number) {
+                if let Some(cost) = cost(extent.place, least) {
+                    (best, least) = (number, cost);
+                }
+                number += 1;
             }
         }
         let extent = self.by_age.remove(best)?;
         self.by_offset.remove(&extent.offset);
         self.used -= extent.len;
-        self.mark(extent, -1);
+        self.mark(extent.offset, extent.len, -1);
         Some((extent.offset, extent.len, extent.place))
     }
-}
-
-/// The extent whose first write has an age.
-fn extent_of(by_age: &mut VecDeque<Extent>, first: u64) -> Option<&mut Extent> {
-    let place = by_age.binary_search_by_key(&first, |extent| extent.first);
-    by_age.get_mut(place.ok()?)
 }
 
 #[cfg(test)]
