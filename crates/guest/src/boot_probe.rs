@@ -263,6 +263,7 @@ impl<'a> Prober<'a> {
             initramfs: machine::initramfs(&parts, &job)?,
             memory: MEMORY,
             cpus: 1,
+            persistent: None,
             disks: Vec::new(),
             append: [append.clone(), self.init_words.clone()].concat(),
             limits,

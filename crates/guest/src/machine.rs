@@ -97,6 +97,9 @@ pub struct Disk {
     pub log: Option<File>,
 }
 
+/// Persistent memory comes in multiples of this, bytes: a section of the kernel's memory map.
+pub const PERSISTENT_UNIT: u64 = 128 << 20;
+
 /// How long what may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -136,6 +139,9 @@ pub struct Machine {
     pub cpus: u32,
     /// Its disks.
     pub disks: Vec<Disk>,
+    /// A file that is persistent memory of the guest (`/dev/pmem0`), a multiple of [`PERSISTENT_UNIT`] long: the guest's own processor
+    /// moves its bytes. QEMU alone.
+    pub persistent: Option<File>,
     /// Further words of the kernel's command line, and UML's own options (`seccomp=on`).
     pub append: Vec<String>,
     /// How long what may take.

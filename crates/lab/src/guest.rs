@@ -23,6 +23,7 @@ mod inside;
 mod job;
 mod limits;
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -133,7 +134,7 @@ impl<'a> GuestExecutor<'a> {
         &self,
         image: &Image,
         job: &Job,
-        disks: Vec<Disk>,
+        attached: Attached,
         place: &Place<'_>,
         heard: &mut dyn FnMut(GuestMessage) -> bool,
     ) -> Result<machine::GuestExit, machine::Error> {
@@ -148,7 +149,8 @@ impl<'a> GuestExecutor<'a> {
             initramfs: image.with_job(job)?,
             memory: image.memory,
             cpus: image.cpus,
-            disks,
+            disks: attached.disks,
+            persistent: attached.persistent,
             append: image.append.clone(),
             limits: patient(Limits {
                 first_line,
@@ -190,11 +192,13 @@ impl<'a> GuestExecutor<'a> {
     fn attempt(&self, trial: &Trial, emit: &mut Emit<'_>) -> Result<Event, Stopped> {
         let image = self.image(trial)?;
         let mut disks = self.disks(trial)?;
+        let persistent = self.persistent(trial, image)?;
         let logged = Logged::of(trial, &mut disks, &self.images)?;
         let job = Job::Trial {
             trial: Box::new(trial.clone()),
             context: self.context_of(trial).map(Box::new),
             serials: disks::serials(&disks),
+            persistent: persistent.is_some(),
         };
         let number = trial.slot.trial;
         let name = format!("trial-{:04}", number + 1);
@@ -218,7 +222,8 @@ impl<'a> GuestExecutor<'a> {
             account.record(message, &mut emit, &mut show)
         };
         self.watcher.activity(trial, "booting the guest");
-        let ended = self.boot(image, &job, disks, &place, &mut hear);
+        let attached = Attached { disks, persistent };
+        let ended = self.boot(image, &job, attached, &place, &mut hear);
         if let Some(strange) = account.strange() {
             return Err(strange);
         }
@@ -268,12 +273,36 @@ impl<'a> GuestExecutor<'a> {
         trial.cell.kernel.as_deref().filter(|_| several)
     }
 
+    /// Persistent memory of the trial's machine, if a modelled disk needs it: sparse, and gone with the machine.
+    fn persistent(&self, trial: &Trial, image: &Image) -> Result<Option<File>, Stopped> {
+        let is_modelled = trial.cell.device.is_modelled();
+        let Some(size) = image.persistent.filter(|_| is_modelled) else {
+            return Ok(None);
+        };
+        let made = disks::file(&self.images, size);
+        made.map(Some).map_err(|error| {
+            let images = self.images.display();
+            let message = format!(
+                "{images}: cannot make the guest's persistent memory of {} MiB: {error}; choose another --out",
+                size >> 20
+            );
+            Stopped::new(FailureKind::Trial, message)
+        })
+    }
+
     /// The disks of the trial's machine.
     fn disks(&self, trial: &Trial) -> Result<Vec<Disk>, Stopped> {
         let device = &trial.cell.device;
         disks::make(&self.images, device, self.target.machine)
             .map_err(|message| Stopped::new(FailureKind::Trial, message))
     }
+}
+
+/// What a guest has besides its memory.
+#[derive(Default)]
+struct Attached {
+    disks: Vec<Disk>,
+    persistent: Option<File>,
 }
 
 /// Where one guest's console and files go, and how long it may live.

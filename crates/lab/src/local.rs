@@ -87,6 +87,11 @@ impl<'a> LocalExecutor<'a> {
         })
     }
 
+    /// Has modelled disks keep their bytes on this persistent memory: for guests.
+    pub(crate) fn store_on(&mut self, device: PathBuf) {
+        self.rig.store_on(device);
+    }
+
     /// Judges the noise of the machine, from these readings.
     #[must_use]
     pub fn listening(mut self, noise: Arc<dyn noise::Source>) -> Self {

@@ -35,6 +35,10 @@ pub struct Needs {
     pub disks: usize,
     /// Most memory that a trial is held to, and that its device fills; bytes.
     pub memory: u64,
+    /// The same without modelled disks.
+    pub held: u64,
+    /// Bytes of the largest modelled disk.
+    pub modelled: u64,
 }
 
 impl Needs {
@@ -82,8 +86,14 @@ impl Needs {
             needs.zones += usize::from(has_zones(cell));
             needs.disks = needs.disks.max(cell.device.disks().len());
             let held = cell.memory.map_or(0, study::Bytes::get);
-            let memory = held.saturating_add(cell.device.memory().get());
-            needs.memory = needs.memory.max(memory);
+            let filled = cell.device.memory().get();
+            if cell.device.is_modelled() {
+                needs.held = needs.held.max(held);
+                needs.modelled = needs.modelled.max(filled);
+            } else {
+                needs.held = needs.held.max(held.saturating_add(filled));
+            }
+            needs.memory = needs.memory.max(held.saturating_add(filled));
         }
         needs
     }

@@ -4,6 +4,7 @@
 //! requests of all connections compete in one queue as they would on the device. A front ([`nbd`], [`fuse`]) translates a protocol.
 //! The front [`ublk`] has that thread take requests, too: the kernel's driver binds a queue to one thread.
 
+mod direct;
 pub mod fuse;
 pub mod nbd;
 mod pace;

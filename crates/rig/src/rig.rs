@@ -91,6 +91,8 @@ pub struct Rig {
     disk: Option<(Gate, Approved)>,
     disk_is_ours: bool,
     members: Vec<(Gate, Approved)>,
+    /// Where the bytes of modelled disks go that are made without a folder for images.
+    store: Option<PathBuf>,
     journal: Arc<Journal>,
     host: Host,
     number: u32,
@@ -109,6 +111,7 @@ impl Rig {
             disk: None,
             disk_is_ours: false,
             members: Vec::new(),
+            store: None,
             journal,
             host: Host::default(),
             number: 0,
@@ -117,6 +120,12 @@ impl Rig {
         };
         rig.check_target()?;
         Ok(rig)
+    }
+
+    /// Has modelled disks keep their bytes on this persistent memory, which is all theirs. A rig for images keeps them in memory or
+    /// files as before.
+    pub fn store_on(&mut self, device: PathBuf) {
+        self.store = Some(device);
     }
 
     fn check_target(&mut self) -> Result<()> {
@@ -369,6 +378,7 @@ impl Rig {
             disks,
             ours: self.disk_is_ours,
             discard: request.discard,
+            store: self.store.as_deref(),
         };
         let bases = match &self.target {
             Target::LoopImages { folder } => Bases::Images(folder, &name),

@@ -41,19 +41,58 @@ pub struct Step {
 pub struct Program {
     requests: Vec<Request>,
     steps: Vec<Step>,
-    /// For each step: the steps that must have ended before it.
-    after: Vec<Dependencies>,
+    order: Order,
     /// When each phase began; ascending. The first begins at 0.
     phases: Vec<Nanoseconds>,
     /// When the program ended.
     end: Nanoseconds,
 }
 
-/// The steps before a step, and the processor time since the last of them.
+/// Which steps follow which. A record has a million steps, most of which follow one: lists of their own would be most of its memory.
 #[derive(Clone, Debug, Default)]
-struct Dependencies {
-    steps: Vec<u32>,
-    gap: Nanoseconds,
+struct Order {
+    /// For each step: how many steps must have ended before it.
+    before: Vec<u32>,
+    /// For each step: the processor time since the last of these.
+    gaps: Vec<Nanoseconds>,
+    /// The steps after a step: `next[first[step]..first[step + 1]]`.
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Order {
+    /// From the steps before each step, one after the other, and how many each has.
+    fn new(before: Vec<u32>, gaps: Vec<Nanoseconds>, all: &[u32]) -> Order {
+        let mut first = vec![0_u32; before.len() + 1];
+        for step in all {
+            first[*step as usize + 1] += 1;
+        }
+        for step in 0..before.len() {
+            first[step + 1] += first[step];
+        }
+        let mut at = first.clone();
+        let mut next = vec![0; all.len()];
+        let mut rest = all;
+        for (step, count) in before.iter().enumerate() {
+            let (own, others) = rest.split_at(*count as usize);
+            rest = others;
+            for before in own {
+                let slot = &mut at[*before as usize];
+                next[*slot as usize] = step as u32;
+                *slot += 1;
+            }
+        }
+        Order {
+            before,
+            gaps,
+            first,
+            next,
+        }
+    }
+
+    fn after(&self, step: usize) -> std::ops::Range<usize> {
+        self.first[step] as usize..self.first[step + 1] as usize
+    }
 }
 
 /// A replayed program. All times are modelled.
@@ -93,11 +132,11 @@ impl Program {
         phases: Vec<Nanoseconds>,
         end: Nanoseconds,
     ) -> Program {
-        let after = dependencies(&steps, &phases);
+        let order = order(&steps, &phases);
         Program {
             requests,
             steps,
-            after,
+            order,
             phases,
             end,
         }
@@ -151,7 +190,7 @@ impl Program {
         }
         let mut run = Run::new(self, model, cpu, each);
         run.all();
-        let ends = self.ends(&run.ended, cpu);
+        let ends = self.ends(&run.times, cpu);
         while run.marks.len() < self.phases.len() {
             run.mark();
         }
@@ -217,18 +256,23 @@ struct Seen {
     phase: usize,
 }
 
-fn dependencies(steps: &[Step], phases: &[Nanoseconds]) -> Vec<Dependencies> {
+fn order(steps: &[Step], phases: &[Nanoseconds]) -> Order {
     use std::collections::BTreeMap;
     let mut finals: BTreeMap<u32, usize> = BTreeMap::new();
     for (index, step) in steps.iter().enumerate() {
         finals.insert(step.thread, index);
     }
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
-    let mut after = Vec::with_capacity(steps.len());
+    let (mut counts, mut gaps) = (
+        Vec::with_capacity(steps.len()),
+        Vec::with_capacity(steps.len()),
+    );
+    let mut all = Vec::with_capacity(steps.len());
+    let mut before: Vec<u32> = Vec::new();
     let mut phase_before = 0;
     for (index, step) in steps.iter().enumerate() {
         let phase = phase_at(phases, step.began);
-        let mut before: Vec<u32> = Vec::new();
+        before.clear();
         let own = seen.get(&step.thread).copied();
         if index > 0 && phase != phase_before {
             before.extend(seen.values().map(|thread| thread.last));
@@ -250,10 +294,9 @@ fn dependencies(steps: &[Step], phases: &[Nanoseconds]) -> Vec<Dependencies> {
         before.sort_unstable();
         before.dedup();
         let latest = before.iter().map(|i| steps[*i as usize].ended).max();
-        after.push(Dependencies {
-            gap: step.began.saturating_sub(latest.unwrap_or(0)),
-            steps: before,
-        });
+        gaps.push(step.began.saturating_sub(latest.unwrap_or(0)));
+        counts.push(before.len() as u32);
+        all.extend_from_slice(&before);
         let is_over = finals.get(&step.thread) == Some(&index);
         let last = index as u32;
         seen.insert(
@@ -266,8 +309,12 @@ fn dependencies(steps: &[Step], phases: &[Nanoseconds]) -> Vec<Dependencies> {
         );
         phase_before = phase;
     }
-    after
+    Order::new(counts, gaps, &all)
 }
+
+/// Instead of the step that waits for a request: there is none; the request is done.
+const NO_STEP: u32 = u32::MAX;
+const DONE: u32 = u32::MAX - 1;
 
 /// A run in progress.
 struct Run<'a> {
@@ -275,18 +322,15 @@ struct Run<'a> {
     model: &'a mut dyn Model,
     cpu: f64,
     each: &'a mut Each<'a, usize>,
-    /// Edges from a step to those that follow it: `next[first[i]..first[i + 1]]`.
-    first: Vec<u32>,
-    next: Vec<u32>,
-    /// Steps that are not done of those before each step, and when the last of the others was.
+    /// Steps that are not done of those before each step.
     pending: Vec<u32>,
-    base: Vec<Nanoseconds>,
-    ended: Vec<Nanoseconds>,
+    /// When the last of the others was done; of a step that is done, when it was.
+    times: Vec<Nanoseconds>,
     due: BinaryHeap<Reverse<(Nanoseconds, u32)>>,
-    submitted: Vec<Nanoseconds>,
-    done: Vec<Option<Nanoseconds>>,
-    /// The step that waits for a request.
-    waiter: Vec<Option<u32>>,
+    /// When each request was submitted, or done.
+    requests: Vec<Nanoseconds>,
+    /// The step that waits for a request, or [`NO_STEP`], or [`DONE`].
+    waiter: Vec<u32>,
     in_flight: u64,
     now: Nanoseconds,
     idle: Nanoseconds,
@@ -302,42 +346,17 @@ impl<'a> Run<'a> {
         cpu: f64,
         each: &'a mut Each<'_, usize>,
     ) -> Run<'a> {
-        let count = program.steps.len();
-        let mut first = vec![0_u32; count + 1];
-        for before in program.after.iter().flat_map(|after| &after.steps) {
-            first[*before as usize + 1] += 1;
-        }
-        for index in 0..count {
-            first[index + 1] += first[index];
-        }
-        let mut at = first.clone();
-        let mut next = vec![0; first.last().copied().unwrap_or(0) as usize];
-        for (index, after) in program.after.iter().enumerate() {
-            for before in &after.steps {
-                let slot = &mut at[*before as usize];
-                next[*slot as usize] = index as u32;
-                *slot += 1;
-            }
-        }
         let requests = program.requests.len();
         Run {
             program,
             model,
             cpu,
             each,
-            first,
-            next,
-            pending: program
-                .after
-                .iter()
-                .map(|after| after.steps.len() as u32)
-                .collect(),
-            base: vec![0; count],
-            ended: vec![0; count],
+            pending: program.order.before.clone(),
+            times: vec![0; program.steps.len()],
             due: BinaryHeap::new(),
-            submitted: vec![0; requests],
-            done: vec![None; requests],
-            waiter: vec![None; requests],
+            requests: vec![0; requests],
+            waiter: vec![NO_STEP; requests],
             in_flight: 0,
             now: 0,
             idle: 0,
@@ -380,18 +399,18 @@ impl<'a> Run<'a> {
         for completion in done.drain(..) {
             let index = completion.tag as usize;
             self.in_flight -= 1;
-            self.done[index] = Some(completion.at);
-            self.responses
-                .add(completion.at.saturating_sub(self.submitted[index]));
-            (self.each)(index, self.submitted[index], completion.at);
-            if let Some(step) = self.waiter[index].take() {
+            let submitted = std::mem::replace(&mut self.requests[index], completion.at);
+            self.responses.add(completion.at.saturating_sub(submitted));
+            (self.each)(index, submitted, completion.at);
+            let step = std::mem::replace(&mut self.waiter[index], DONE);
+            if step != NO_STEP {
                 self.finish(step as usize, completion.at);
             }
         }
     }
 
     fn make_due(&mut self, step: usize) {
-        let at = self.base[step] + scaled(self.program.after[step].gap, self.cpu);
+        let at = self.times[step] + scaled(self.program.order.gaps[step], self.cpu);
         self.due.push(Reverse((at, step as u32)));
     }
 
@@ -413,23 +432,23 @@ impl<'a> Run<'a> {
         match self.program.steps[step].action {
             Action::Submit(request) => {
                 let index = request as usize;
-                self.submitted[index] = self.now;
+                self.requests[index] = self.now;
                 self.in_flight += 1;
                 self.model.submit(self.now, self.program.requests[index]);
                 self.finish(step, self.now);
             }
-            Action::Wait(request) => match self.done[request as usize] {
-                Some(at) => self.finish(step, at.max(self.now)),
-                None => self.waiter[request as usize] = Some(step as u32),
-            },
+            Action::Wait(request) if self.waiter[request as usize] == DONE => {
+                self.finish(step, self.requests[request as usize].max(self.now));
+            }
+            Action::Wait(request) => self.waiter[request as usize] = step as u32,
         }
     }
 
     fn finish(&mut self, step: usize, at: Nanoseconds) {
-        self.ended[step] = at;
-        for edge in self.first[step]..self.first[step + 1] {
-            let next = self.next[edge as usize] as usize;
-            self.base[next] = self.base[next].max(at);
+        self.times[step] = at;
+        for edge in self.program.order.after(step) {
+            let next = self.program.order.next[edge] as usize;
+            self.times[next] = self.times[next].max(at);
             self.pending[next] -= 1;
             if self.pending[next] == 0 {
                 self.make_due(next);

@@ -180,6 +180,7 @@ fn in_a_guest(cache: &Cache, kernel: &Kernel) -> String {
         initramfs: machine::initramfs(&parts, &job).unwrap(),
         memory: 1536 << 20,
         cpus: 2,
+        persistent: None,
         disks: Vec::new(),
         append: vec!["rdinit=/script".into()],
         limits: Limits {

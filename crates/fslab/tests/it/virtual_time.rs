@@ -106,6 +106,36 @@ fn on_a_modelled_disk_too_with_xfs_needs_qemu() {
     }
 }
 
+/// A disk of 2 GiB does not fit a guest's 2 GiB of memory: its bytes are in persistent memory, a sparse file of the host.
+#[test]
+fn a_larger_modelled_disk_is_in_persistent_memory_needs_qemu() {
+    if !can("qemu") {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let study = [
+        &ON_A_MODEL[..],
+        &[
+            "--filter",
+            "filesystem=ext4",
+            "--set",
+            "device.size=2g",
+            "--set",
+            "check=true",
+        ],
+    ]
+    .concat();
+    let seconds = phases(temp.path(), &study, "large");
+    assert!(seconds.values().sum::<f64>() > 1.0, "{seconds:?}");
+    let run = Run::load(&temp.path().join("large")).unwrap();
+    let facts = &run.trials[0].mounted.as_ref().unwrap().device_facts;
+    assert_eq!(facts["store"], "persistent memory");
+    // The file has no name, so it went with the machine.
+    let images = temp.path().join("large/images");
+    let left = std::fs::read_dir(images).map_or(0, Iterator::count);
+    assert_eq!(left, 0);
+}
+
 #[test]
 fn virtual_time_is_qemus_alone() {
     let temp = tempfile::tempdir().unwrap();

@@ -109,6 +109,8 @@ const OTHERS: &[Capability] = &[
     with(DEV, "nvme", "BLK_DEV_NVME", "nvme"),
     with(DEV, "virtio_pci", "VIRTIO_PCI", "virtio_pci"),
     with(DEV, "virtio_blk", "VIRTIO_BLK", "virtio_blk"),
+    with(DEV, "virtio_pmem", "VIRTIO_PMEM", "virtio_pmem"),
+    with(DEV, "pmem", "BLK_DEV_PMEM", "nd_pmem"),
     with(DEV, "virtio_console", "VIRTIO_CONSOLE", "virtio_console"),
     fixed(DEV, "ubd", "BLK_DEV_UBD"),
     fixed(SEE, "blktrace", "BLK_DEV_IO_TRACE"),

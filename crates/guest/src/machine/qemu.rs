@@ -93,6 +93,7 @@ pub(super) fn program(
         passed.push(disk.file.as_raw_fd());
         passed.extend(disk.log.iter().map(AsRawFd::as_raw_fd));
     }
+    passed.extend(machine.persistent.iter().map(AsRawFd::as_raw_fd));
     Ok(Program {
         path: program,
         arguments: arguments(machine, accelerator, channel),
@@ -125,7 +126,7 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
         line.extend(words(["-seed", "1"]));
     }
     line.extend(words(["-smp", &cpus.to_string()]));
-    line.extend(words(["-m", &format!("{}M", machine.memory >> 20)]));
+    line.extend(memory(machine));
     line.extend(words(["-nodefaults", "-no-user-config", "-no-reboot"]));
     line.extend(words(["-display", "none", "-kernel"]));
     line.push(machine.kernel.clone().into());
@@ -148,6 +149,28 @@ fn arguments(machine: &Machine, accelerator: Accelerator, channel: &UnixStream) 
         line.extend(drive(number, disk));
     }
     line
+}
+
+/// The guest's memory, and what is persistent of it.
+fn memory(machine: &Machine) -> Vec<OsString> {
+    let memory = machine.memory >> 20;
+    let Some(file) = &machine.persistent else {
+        return words(["-m", &format!("{memory}M")]);
+    };
+    let size = file.metadata().map_or(0, |metadata| metadata.len()) >> 20;
+    let most = memory + size;
+    let backend = format!(
+        "memory-backend-file,id=persistent,share=on,size={size}M,mem-path={}",
+        by_number(file)
+    );
+    words([
+        "-m",
+        &format!("{memory}M,maxmem={most}M"),
+        "-object",
+        &backend,
+        "-device",
+        "virtio-pmem-pci,memdev=persistent",
+    ])
 }
 
 /// The controller of the guest's channel. The kernel's driver spins until the host has taken what it wrote. By an
@@ -250,6 +273,7 @@ mod tests {
             memory: 1 << 30,
             cpus: 4,
             disks: Vec::new(),
+            persistent: None,
             append: Vec::new(),
             limits: super::super::Limits::default(),
             console: "console".into(),

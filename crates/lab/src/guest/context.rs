@@ -89,7 +89,7 @@ impl GuestExecutor<'_> {
         // A context comes without files; what comes all the same goes with the folder.
         let files = Arriving::new(&self.folder, &name);
         let place = self.place(&name, &files, LEAST_LIMIT);
-        let ended = self.boot(image, &job, Vec::new(), &place, &mut hear)?;
+        let ended = self.boot(image, &job, super::Attached::default(), &place, &mut hear)?;
         record.ok_or_else(|| machine::Error::Died {
             status: format!("code {}", ended.code),
             began: true,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use guest::boot_probe::{Answer, Prober};
 use guest::initramfs::{self, Store};
 use guest::kernel::{Cache, Form, Has, Kernel};
-use guest::machine;
+use guest::machine::{self, PERSISTENT_UNIT};
 use study::Plan;
 
 use super::job::Job;
@@ -23,6 +23,12 @@ const VIRTIO: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
 /// The ways to serve a modelled disk, by the names of `fslab kernel list`.
 const FUSE: &str = "fuse";
 const UBLK: &str = "ublk";
+/// What persistent memory needs.
+const PERSISTENT: [&str; 2] = ["virtio_pmem", "pmem"];
+/// A modelled disk that is larger is kept in persistent memory, where the guest's kernel has it: a sparse file of the host.
+const LARGEST_IN_MEMORY: u64 = MEMORY - BESIDES;
+/// The kernel keeps a byte of memory for each 64 of persistent memory, to know its pages; with some room.
+const KNOWN_OF: u64 = 50;
 /// Memory of a guest, bytes, unless the plan holds its trials to more.
 const MEMORY: u64 = 2 << 30;
 /// What a guest's kernel and the lab in it need besides a trial's own memory.
@@ -44,6 +50,8 @@ pub(super) struct Image {
     pub(super) append: Vec<String>,
     /// Bytes of memory.
     pub(super) memory: u64,
+    /// Bytes of persistent memory.
+    pub(super) persistent: Option<u64>,
     /// CPUs.
     pub(super) cpus: u32,
     parts: Vec<initramfs::Part>,
@@ -65,7 +73,10 @@ pub(super) fn check(target: &GuestTarget, plan: &Plan) -> Result<(), Error> {
         }
         modules(target, &kernel, &needs)?;
         runs(&cache, &kernel)?;
-        room(memory(&needs), available())?;
+        room(
+            memory(persistent(target, &kernel, &needs), &needs),
+            available(),
+        )?;
     }
     Ok(())
 }
@@ -90,8 +101,25 @@ fn runs(cache: &Cache, kernel: &Kernel) -> Result<Answer, Error> {
 }
 
 /// Bytes of memory of a guest.
-fn memory(needs: &Needs) -> u64 {
-    MEMORY.max(needs.memory.saturating_add(BESIDES))
+fn memory(persistent: Option<u64>, needs: &Needs) -> u64 {
+    let filled = match persistent {
+        Some(size) => needs.held.saturating_add(size / KNOWN_OF),
+        None => needs.memory,
+    };
+    MEMORY.max(filled.saturating_add(BESIDES))
+}
+
+/// Bytes of persistent memory of a guest: for a modelled disk that is large.
+fn persistent(target: &GuestTarget, kernel: &Kernel, needs: &Needs) -> Option<u64> {
+    let has = |name: &&str| {
+        matches!(
+            kernel.capabilities.get(name),
+            Some(Has::Builtin | Has::Module)
+        )
+    };
+    let can = target.machine == GuestMachine::Qemu && PERSISTENT.iter().all(has);
+    (can && needs.modelled > LARGEST_IN_MEMORY)
+        .then(|| needs.modelled.next_multiple_of(PERSISTENT_UNIT))
 }
 
 /// MemAvailable, bytes; none where the kernel does not report it.
@@ -133,6 +161,9 @@ fn modules(target: &GuestTarget, kernel: &Kernel, needs: &Needs) -> Result<Vec<S
     if needs.capabilities.contains(FUSE) && is_module && !target.virtual_time {
         wanted.push(UBLK);
     }
+    if persistent(target, kernel, needs).is_some() {
+        wanted.extend(PERSISTENT);
+    }
     Ok(kernel.modules_for(&wanted)?)
 }
 
@@ -159,7 +190,8 @@ impl Image {
                 append: runs(&cache, &kernel)?.append().to_vec(),
                 libraries: kernel.libraries.clone(),
                 kernel: kernel.image.clone(),
-                memory: memory(&needs),
+                memory: memory(persistent(target, &kernel, &needs), &needs),
+                persistent: persistent(target, &kernel, &needs),
                 cpus: std::thread::available_parallelism()
                     .map_or(1, |n| n.get().min(MOST_CPUS) as u32),
                 parts,
@@ -265,8 +297,8 @@ mod tests {
             memory: u64::MAX,
             ..Needs::default()
         };
-        assert_eq!(memory(&needs), u64::MAX);
-        assert_eq!(memory(&Needs::default()), MEMORY);
+        assert_eq!(memory(None, &needs), u64::MAX);
+        assert_eq!(memory(None, &Needs::default()), MEMORY);
         let printed = room(MEMORY, Some(MEMORY - 1)).unwrap_err().to_string();
         assert!(
             printed.contains("2048 MiB") && printed.contains("2047 MiB"),
@@ -274,6 +306,16 @@ mod tests {
         );
         room(MEMORY, Some(MEMORY)).unwrap();
         room(MEMORY, None).unwrap();
+        // A modelled disk of 20 GiB: in memory, or in persistent memory, of which the kernel knows each page.
+        let large = Needs {
+            memory: 20 << 30,
+            modelled: 20 << 30,
+            ..Needs::default()
+        };
+        assert_eq!(memory(None, &large), (20 << 30) + BESIDES);
+        assert_eq!(memory(Some(20 << 30), &large), MEMORY);
+        let larger = memory(Some(200 << 30), &large);
+        assert!((BESIDES + (200 << 30) / 64..BESIDES + (200 << 30) / 40).contains(&larger));
         assert!(available().is_some_and(|bytes| bytes > 1 << 20));
     }
 }

@@ -27,6 +27,8 @@ use crate::watch::Watcher;
 
 /// The run's folder within the guest.
 const FOLDER: &str = "/run/fslab/trial";
+/// Persistent memory within the guest.
+const PERSISTENT: &str = "/dev/pmem0";
 /// How long a disk may take to appear after its driver.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The shortest time between two reports of progress.
@@ -46,10 +48,12 @@ fn work(job: Value, channel: &ChannelWriter) -> i32 {
                 trial,
                 context,
                 serials,
+                persistent,
             } => {
                 let trial = Inside {
                     trial: *trial,
                     serials,
+                    persistent,
                     channel,
                 };
                 trial.run(context.map(|context| *context))
@@ -81,6 +85,7 @@ fn send(channel: &ChannelWriter, message: &impl Serialize) -> Result<(), String>
 struct Inside<'a> {
     trial: Trial,
     serials: Vec<String>,
+    persistent: bool,
     channel: &'a ChannelWriter,
 }
 
@@ -97,6 +102,11 @@ impl Inside<'_> {
         let mut executor = LocalExecutor::open(&target, &folder, &watcher, &interrupt)
             .map_err(|error| error.to_string())?;
         executor.leave_logs();
+        if self.persistent {
+            let node = Path::new(PERSISTENT);
+            appears(node, PATIENCE)?;
+            executor.store_on(node.to_owned());
+        }
         if let Some(context) = context {
             let hash = context.value("run.binary_sha256").and_then(Value::as_str);
             probe::context::binary_is(hash.unwrap_or_default().to_owned());
@@ -136,6 +146,21 @@ fn as_the_hosts(mut event: record::Event) -> record::Event {
 fn is_result(path: &str) -> bool {
     let first = path.split('/').next().unwrap_or_default();
     !matches!(first, "lock" | "images" | "mnt" | "events.jsonl") && first != rig::undo::FILE
+}
+
+/// Waits for a node that a driver makes.
+fn appears(node: &Path, patience: Duration) -> Result<(), String> {
+    let begun = Instant::now();
+    while !node.exists() {
+        if begun.elapsed() >= patience {
+            return Err(format!(
+                "no {}: are its drivers (virtio_pmem, nd_pmem) among the modules?",
+                node.display()
+            ));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// The node of the disk with this serial.

@@ -24,6 +24,9 @@ pub(super) enum Job {
         context: Option<Box<ContextRecord>>,
         /// Serials of the disks to run it on, in the order of members.
         serials: Vec<String>,
+        /// Whether the guest has persistent memory for the bytes of a modelled disk.
+        #[serde(default)]
+        persistent: bool,
     },
 }
 

@@ -9,6 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
+use super::direct::Direct;
+
 /// Bytes of a page in memory.
 const PAGE: u64 = 64 << 10;
 
@@ -21,6 +23,7 @@ pub struct Store {
 enum Place {
     Memory(Mutex<HashMap<u64, Box<[u8]>>>),
     File(File),
+    Device(Mutex<Direct>),
 }
 
 impl Store {
@@ -37,6 +40,14 @@ impl Store {
         Store {
             size,
             place: Place::File(file),
+        }
+    }
+
+    /// On a block device that is open for reading and writing past the page cache, and at least as large as the store.
+    pub fn device(file: File, size: u64) -> Store {
+        Store {
+            size,
+            place: Place::Device(Mutex::new(Direct::new(file))),
         }
     }
 
@@ -64,6 +75,7 @@ impl Store {
         self.within(offset, bytes.len() as u64)?;
         match &self.place {
             Place::File(file) => file.read_exact_at(bytes, offset),
+            Place::Device(direct) => lock(direct).read(offset, bytes),
             Place::Memory(pages) => {
                 let pages = lock(pages);
                 for (page, from, to, at) in parts(offset, bytes.len() as u64) {
@@ -82,6 +94,7 @@ impl Store {
         self.within(offset, bytes.len() as u64)?;
         match &self.place {
             Place::File(file) => file.write_all_at(bytes, offset),
+            Place::Device(direct) => lock(direct).write(offset, bytes),
             Place::Memory(pages) => {
                 let mut pages = lock(pages);
                 for (page, from, to, at) in parts(offset, bytes.len() as u64) {
@@ -106,6 +119,7 @@ impl Store {
                     Err(error) => Err(error.into()),
                 }
             }
+            Place::Device(_) => Ok(()),
             Place::Memory(pages) => {
                 let mut pages = lock(pages);
                 let whole = offset.div_ceil(PAGE)..(offset + len) / PAGE;
@@ -116,8 +130,8 @@ impl Store {
     }
 }
 
-fn lock(pages: &Mutex<HashMap<u64, Box<[u8]>>>) -> MutexGuard<'_, HashMap<u64, Box<[u8]>>> {
-    pages.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The pages of a range: number, from and to in the page, place in the range.

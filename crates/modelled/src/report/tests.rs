@@ -51,6 +51,7 @@ fn report() -> Report {
         cpu: 1.0,
         runs: estimator.runs,
         seed: estimator.seed,
+        sampled: None,
         doubts: Vec::new(),
         devices: devices.into(),
     }
@@ -80,5 +81,56 @@ fn intervals_contain_their_median_and_seeds_repeat() {
         assert_eq!(a.seconds, b.seconds);
         let (low, high) = (a.low_s.unwrap(), a.high_s.unwrap());
         assert!(low < a.seconds.unwrap() && a.seconds.unwrap() < high);
+    }
+}
+
+#[test]
+fn the_interval_of_a_long_record_comes_from_stretches_and_says_so() {
+    let record: Vec<Recorded> = (0..70_000_u64)
+        .map(|number| Recorded {
+            process: (number % 3) as u32,
+            submitted: number * 1_000_000,
+            completed: Some(number * 1_000_000 + 2_500_000),
+            op: Op::Read,
+            offset: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 26) * 4096,
+            len: 4096,
+            fua: false,
+            sender: Sender::Process,
+        })
+        .collect();
+    let job = Job::Record {
+        requests: Spooled::of(&record).unwrap(),
+        options: Options::new(Mode::Dependent { think_limit: None }),
+        has_times: true,
+    };
+    let catalogue = Catalogue::shipped().unwrap();
+    let report = |whole| {
+        let estimator = Estimator {
+            runs: 4,
+            seed: 1,
+            whole,
+        };
+        let names = ["7k500".to_owned()];
+        let report = estimator.report(&catalogue, &names, "sda".into(), &job, Vec::new());
+        report.unwrap()
+    };
+    let (sampled, whole) = (report(false), report(true));
+    assert_eq!((sampled.sampled, whole.sampled), (Some(32_768), None));
+    assert!(
+        sampled
+            .text()
+            .contains("intervals of 4 runs of 32,768 requests, seed 1")
+    );
+    assert!(!whole.json().unwrap().contains("sampled"));
+    let of = |report: &Report| report.devices[0].whole().unwrap().modelled.clone();
+    let (sampled, whole) = (of(&sampled), of(&whole));
+    assert_eq!(sampled.nominal_s, whole.nominal_s);
+    for (one, other) in [
+        (sampled.low_s, whole.low_s),
+        (sampled.seconds, whole.seconds),
+        (sampled.high_s, whole.high_s),
+    ] {
+        let ratio = one.unwrap() / other.unwrap();
+        assert!((0.99..1.01).contains(&ratio), "{one:?} {other:?}");
     }
 }

@@ -3,8 +3,9 @@
 mod control;
 mod driver;
 
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use device::Variation;
 use lab::Interrupt;
 use modelled::live::{Does, Live, Served, Store, fuse, nbd};
 use modelled::{Error, catalogue};
+use rustix::fs::OFlags;
 
 use self::control::Controlled;
 use crate::cli::device::DeviceServeArgs;
@@ -39,7 +41,7 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
     }
     let store = match &args.store {
         None => Store::memory(size),
-        Some(path) => Store::file(file(path, size)?, size),
+        Some(path) => stored(path, size)?,
     };
     let interrupt = Interrupt::on_signals()?;
     modelled::live::keep_in_memory();
@@ -88,14 +90,63 @@ fn usage(text: String) -> anyhow::Error {
     lab::Error::Preflight(text).into()
 }
 
+fn unfit(path: &Path, why: &str) -> anyhow::Error {
+    let path = out::path(path);
+    usage(format!("{path}: {why}; choose another --store"))
+}
+
+/// A store in a file or on persistent memory.
+fn stored(path: &Path, size: u64) -> anyhow::Result<Store> {
+    let is_device = |metadata: Metadata| metadata.file_type().is_block_device();
+    if std::fs::metadata(path).is_ok_and(is_device) {
+        return Ok(Store::device(persistent(path, size)?, size));
+    }
+    Ok(Store::file(file(path, size)?, size))
+}
+
+/// Persistent memory that has room and nothing on it. A disk takes time of its own, so it is no store; it would be overwritten, too.
+fn persistent(path: &Path, size: u64) -> anyhow::Result<File> {
+    let wrong = |why: &str| unfit(path, why);
+    let real = std::fs::canonicalize(path)?;
+    let is_persistent = real.strip_prefix("/dev/pmem").is_ok();
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    if !is_persistent && !name.starts_with("pmem") {
+        return Err(wrong("a block device that is no persistent memory (pmem)"));
+    }
+    // O_EXCL: not while it is mounted, or another program's.
+    let flags = OFlags::DIRECT | OFlags::EXCL;
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let mut file = opened.map_err(|error| wrong(&error.to_string()))?;
+    let has = file.seek(SeekFrom::End(0))?;
+    if has < size {
+        let (has, needs) = (words::bytes(has), words::bytes(size));
+        return Err(wrong(&format!("has {has}, and the device {needs}")));
+    }
+    if !is_blank(&file)? {
+        return Err(wrong(
+            "its first MiB has data, which would be overwritten (dd if=/dev/zero bs=1M count=1 clears it)",
+        ));
+    }
+    Ok(file)
+}
+
+/// Whether the first MiB has zeros alone.
+fn is_blank(file: &File) -> io::Result<bool> {
+    const MIB: usize = 1 << 20;
+    let mut memory = vec![0_u8; MIB + 4096];
+    let from = memory.as_ptr().align_offset(4096).min(4096);
+    let begin = &mut memory[from..from + MIB];
+    file.read_exact_at(begin, 0)?;
+    Ok(begin.iter().all(|byte| *byte == 0))
+}
+
 /// A store's file of that size.
 fn file(path: &Path, size: u64) -> anyhow::Result<File> {
-    let wrong = |why: String| {
-        usage(format!(
-            "{}: {why}; choose another --store",
-            out::path(path)
-        ))
-    };
+    let wrong = |why: String| unfit(path, &why);
     let file = OpenOptions::new()
         .read(true)
         .write(true)

@@ -31,6 +31,8 @@ pub(crate) enum Bases<'a> {
         ours: bool,
         /// Discard them whole first.
         discard: bool,
+        /// Where the bytes of a modelled disk go; without one, to memory.
+        store: Option<&'a Path>,
     },
 }
 
@@ -65,6 +67,7 @@ impl Bases<'_> {
                 disks,
                 ours,
                 discard,
+                store: _,
             } => {
                 if !sizes.is_empty() && sizes.len() != disks.len() && disks.len() != 1 {
                     return Err(Error::Cannot {
@@ -92,13 +95,17 @@ impl Bases<'_> {
 
 impl Bases<'_> {
     /// Where the bytes of a modelled disk go: to memory, where they leave at least as much free; else to an image, where there
-    /// is a folder for it. Pages of an image may be dropped meanwhile, and are then read from the host's disk.
+    /// is a folder for it. Pages of an image may be dropped meanwhile, and are then read from the host's disk. In a guest they go to
+    /// persistent memory, if it has such.
     pub(super) fn store(&self, name: &str, size: u64) -> Store {
         match self {
             Bases::Images(folder, _) if size > available() / 2 => {
                 Store::Image(folder.join(format!("{name}.img")))
             }
-            _ => Store::Memory,
+            Bases::Disks {
+                store: Some(path), ..
+            } => Store::Persistent(path.to_path_buf()),
+            Bases::Images(..) | Bases::Disks { store: None, .. } => Store::Memory,
         }
     }
 }

@@ -71,8 +71,8 @@ pub(super) struct Modelled {
     /// Holds the loop device until the disk is released; none for a disk of the driver.
     device: Option<File>,
     server: Server,
-    /// Whether the bytes are in memory; else in an image in the run's folder.
-    pub(super) in_memory: bool,
+    /// Where the bytes are.
+    pub(super) store: &'static str,
     /// How the kernel reaches the server.
     pub(super) front: &'static str,
     /// What the way there and back takes by itself, ns.
@@ -93,13 +93,24 @@ pub(super) enum Store {
     Image(PathBuf),
     /// A file that is there already and stays.
     Kept(PathBuf),
+    /// A device that is memory of this machine.
+    Persistent(PathBuf),
 }
 
 impl Store {
     fn file(&self) -> Option<&Path> {
         match self {
             Store::Memory => None,
-            Store::Image(path) | Store::Kept(path) => Some(path),
+            Store::Image(path) | Store::Kept(path) | Store::Persistent(path) => Some(path),
+        }
+    }
+
+    /// As a trial's facts name it.
+    fn name(&self) -> &'static str {
+        match self {
+            Store::Memory => "memory",
+            Store::Image(_) | Store::Kept(_) => "a sparse file",
+            Store::Persistent(_) => "persistent memory",
         }
     }
 }
@@ -133,7 +144,7 @@ pub(super) fn serve(
         name: bound.name,
         device,
         server: bound.server,
-        in_memory: matches!(store, Store::Memory),
+        store: store.name(),
         front,
         way: 0,
     };

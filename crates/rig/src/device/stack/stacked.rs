@@ -356,12 +356,7 @@ impl Device for Stacked {
         }
         if let (Stack::Model(disk), Some(served)) = (&self.asked.stack, &self.modelled) {
             put("modelled", disk.device.clone());
-            let store = if served.in_memory {
-                "memory"
-            } else {
-                "a sparse file"
-            };
-            put("store", store.into());
+            put("store", served.store.into());
             put("front", served.front.into());
             put("front_ns", served.way.to_string());
         }
