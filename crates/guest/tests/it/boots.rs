@@ -66,6 +66,7 @@ fn machine(
         initramfs: machine::initramfs(&parts, &job).unwrap(),
         memory: 512 << 20,
         cpus: 2,
+        persistent: None,
         disks: vec![Disk {
             file: disk,
             serial: "disk0".into(),

@@ -30,6 +30,7 @@ fn machine(uml: &common::Uml, temp: &Path, init: &str, append: &[&str]) -> Machi
         initramfs: machine::initramfs(&[&tools, &init], &Job::default()).unwrap(),
         memory: 256 << 20,
         cpus: 1,
+        persistent: None,
         disks: vec![Disk {
             file: disk,
             serial: "disk0".into(),
@@ -138,6 +139,7 @@ fn what_cannot_be_started_says_so() {
         initramfs: tempfile::tempfile().unwrap(),
         memory: 256 << 20,
         cpus: 1,
+        persistent: None,
         disks: Vec::new(),
         append: Vec::new(),
         limits: Limits::default(),
@@ -198,6 +200,7 @@ fn a_qemu_that_refuses_at_once_never_began() {
         initramfs: tempfile::tempfile().unwrap(),
         memory: 256 << 20,
         cpus: 1,
+        persistent: None,
         disks: Vec::new(),
         append: Vec::new(),
         limits: Limits::default(),
