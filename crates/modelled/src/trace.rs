@@ -49,14 +49,14 @@ impl Source {
             Source::Queue => Action::Queue,
         }
     }
+}
 
-    /// Whether an event has to do with requests, or names a process. Of a trace with all actions most have not.
-    fn wants(self, head: &Head) -> bool {
-        match head.kind() {
-            Some(Action::Queue | Action::Issue | Action::Complete) => true,
-            Some(_) => false,
-            None => head.note() == Some(Notify::Process),
-        }
+/// Whether an event has to do with requests, or names a process. Of a trace with all actions most have not.
+fn is_wanted(head: &Head) -> bool {
+    match head.kind() {
+        Some(Action::Queue | Action::Issue | Action::Complete) => true,
+        Some(_) => false,
+        None => head.note() == Some(Notify::Process),
     }
 }
 
@@ -123,7 +123,7 @@ fn read_into(
     let base = trace.genesis();
     let wanted = |file, head: &Head| {
         whole.note(file, head);
-        source.wants(head)
+        is_wanted(head)
     };
     blktrace::each_of(trace, wanted, |_, event| {
         let head = event.head;

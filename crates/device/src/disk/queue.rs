@@ -47,15 +47,15 @@ impl Queue {
         self.positioned.len() + self.cached.len() + self.flushes.len()
     }
 
-    pub(super) fn push(&mut self, pending: Pending) {
-        let number = self.came;
+    pub(super) fn push(&mut self, mut pending: Pending) {
+        pending.number = self.came;
         self.came += 1;
         let list = match pending.kind {
             Kind::Positioned => &mut self.positioned,
             Kind::Cached => &mut self.cached,
             Kind::Flush => &mut self.flushes,
         };
-        list.push_back(Pending { number, ..pending });
+        list.push_back(pending);
     }
 
     /// Those that wait for the head, as two slices: an iterator over both is slower than the arithmetic that is done with each.

@@ -110,7 +110,8 @@ mod tests {
             for (from, len, byte) in writes {
                 let to = (from + len).min(SIZE);
                 for part in parts(from as u64, to - from) {
-                    prop_assert!(part.begin % BLOCK == 0 && part.len as u64 % BLOCK == 0);
+                    let len = part.len as u64;
+                    prop_assert!(part.begin.is_multiple_of(BLOCK) && len.is_multiple_of(BLOCK));
                     prop_assert!(part.len as u64 <= CHUNK + 2 * BLOCK);
                 }
                 let bytes: Vec<u8> = (0..to - from).map(|i| byte.wrapping_add(i as u8)).collect();
