@@ -47,12 +47,28 @@ impl Catalogue {
         for device in devices {
             self.devices.insert(device.name.clone(), device);
         }
+        // All of them: another device may have one as its member that was replaced.
+        for device in self.devices.values() {
+            self.leaves(device, DEEPEST)?;
+        }
         for name in &names {
-            if let Some(device) = self.devices.get(name) {
-                self.leaves(device, DEEPEST)?;
-            }
+            self.has_room(name)?;
         }
         Ok(names)
+    }
+
+    /// Refuses an array whose members have no room for a chunk.
+    fn has_room(&self, name: &str) -> Result<(), Error> {
+        let device = self.device(name)?;
+        let is_array = matches!(device.kind, Kind::Array(_));
+        if !is_array || self.model(name, Variation::Nominal)?.capacity() > 0 {
+            return Ok(());
+        }
+        Err(Error::File {
+            file: device.file.clone(),
+            line: device.line,
+            message: format!("device {name}: `chunk` is larger than the smallest member"),
+        })
     }
 
     /// Counts the leaves of a tree, and so finds missing members and cycles.

@@ -17,7 +17,8 @@ use look_ahead::Stream;
 use queue::{Kind, Pending, Queue};
 use write_cache::{Place, WriteCache};
 
-/// A request that was passed over for this long is next.
+/// The oldest request is next when it has been passed over for this long since it became the oldest. Counted from its arrival, a drive of
+/// 7,200 rpm with 32 random reads, which wait 200 ms on average, gains 1.98 to 2.08 times instead of 2.16 to 2.26.
 const PATIENCE: Nanoseconds = 500_000_000;
 
 /// What a disk is made of.
@@ -214,10 +215,12 @@ impl Disk {
         }
         self.destaged_last = false;
         let is_flushed = |after: u64| !drain && self.cache.received() >= after;
-        if let Some(place) = choice {
-            self.serve(now, place);
-        } else if waiting.is_some_and(is_flushed) {
+        let flushed = waiting.is_some_and(is_flushed);
+        // It needs no positioning, so it is the shortest; as a barrier it waits for what came before it.
+        if flushed && (choice.is_none() || !self.parts.flush_is_barrier) {
             self.finish_flush(now);
+        } else if let Some(place) = choice {
+            self.serve(now, place);
         } else {
             self.destage(now);
         }
@@ -234,8 +237,8 @@ impl Disk {
     fn choose(&self, now: Nanoseconds) -> Option<usize> {
         let (barrier, window) = (self.barrier(), self.parts.window);
         let slices = self.queue.positioned();
-        let first = slices[0].first().filter(|first| first.number < barrier)?;
-        let waited = now.saturating_sub(first.arrived);
+        slices[0].first().filter(|first| first.number < barrier)?;
+        let waited = now.saturating_sub(self.queue.oldest_since());
         if slices[0].len() + slices[1].len() == 1 || window == 1 || waited > PATIENCE {
             return Some(0);
         }
@@ -287,7 +290,7 @@ impl Disk {
     }
 
     fn serve(&mut self, now: Nanoseconds, place: usize) {
-        let Some(pending) = self.queue.take_positioned(place) else {
+        let Some(pending) = self.queue.take_positioned(now, place) else {
             return;
         };
         let request = pending.request;

@@ -69,6 +69,8 @@ struct Die {
     free: Nanoseconds,
     /// The part of `free` that is programs, which a read may interrupt.
     reads: Nanoseconds,
+    /// Sum of what it sensed and programmed.
+    busy: Nanoseconds,
 }
 
 impl Ssd {
@@ -96,16 +98,27 @@ impl Ssd {
     fn read(&mut self, now: Nanoseconds, request: &Request) -> Nanoseconds {
         let ready = now + self.parts.read_firmware;
         let page = self.parts.page;
-        let mut last = ready;
+        // When the last page has come, and what that page took without waiting.
+        let mut last = (ready, 0);
         for number in request.offset / page..request.end().max(request.offset + 1).div_ceil(page) {
             let from = request.offset.max(number * page);
             let to = request.end().min((number + 1) * page);
             last = last.max(self.read_page(ready, number, to.saturating_sub(from)));
         }
-        self.link.occupy(last, moving(request.len, self.parts.link))
+        let (here, alone) = last;
+        let moved = moving(request.len, self.parts.link);
+        self.usage.overhead += self.parts.read_firmware;
+        self.usage.transfer += alone + moved;
+        self.link.occupy(here, moved)
     }
 
-    fn read_page(&mut self, ready: Nanoseconds, number: u64, len: u64) -> Nanoseconds {
+    /// When a page is here, and what it takes alone.
+    fn read_page(
+        &mut self,
+        ready: Nanoseconds,
+        number: u64,
+        len: u64,
+    ) -> (Nanoseconds, Nanoseconds) {
         let count = self.dies.len() as u64;
         let index = (number % count) as usize;
         let steps = [0, 1, 3][(number / count % 3) as usize];
@@ -124,16 +137,19 @@ impl Ssd {
         } else {
             sensed
         };
-        self.usage.transfer += sensing;
+        die.busy += sensing;
         let channel = index % self.parts.channels;
-        self.channels[channel].occupy(sensed, moving(len, self.parts.channel))
+        let moved = moving(len, self.parts.channel);
+        let here = self.channels[channel].occupy(sensed, moved);
+        (here, sensing + moved)
     }
 
     fn write(&mut self, now: Nanoseconds, request: &Request) -> Nanoseconds {
         let ready = (now + self.parts.write_firmware).max(self.admitted);
-        let received = self
-            .link
-            .occupy(ready, moving(request.len, self.parts.link));
+        let moved = moving(request.len, self.parts.link);
+        self.usage.overhead += self.parts.write_firmware;
+        self.usage.transfer += moved;
+        let received = self.link.occupy(ready, moved);
         let random = request.offset != self.written;
         self.written = request.end();
         let (mut at, mut safe) = (received, received);
@@ -207,6 +223,7 @@ impl Ssd {
         let begin = self.channels[index % self.parts.channels].occupy(at, moved);
         let die = &mut self.dies[index];
         die.free = die.free.max(begin) + self.parts.program;
+        die.busy += self.parts.program;
         die.free
     }
 
@@ -245,7 +262,8 @@ impl Model for Ssd {
     }
 
     fn usage(&self, parts: &mut Vec<Usage>) {
-        let busiest = self.channels.iter().map(|channel| channel.busy).max();
+        let channels = self.channels.iter().map(|channel| channel.busy);
+        let busiest = channels.chain(self.dies.iter().map(|die| die.busy)).max();
         parts.push(Usage {
             busy: self.link.busy.max(busiest.unwrap_or(0)),
             ..self.usage.clone()

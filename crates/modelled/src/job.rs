@@ -10,7 +10,9 @@ use crate::spool::Spooled;
 
 /// Requests that a sample has at least.
 const SAMPLE: u32 = 1 << 15;
-/// The part of a record that a sample is, where that is more: sixteen replays of it cost a quarter of one replay of the record.
+/// And at most: 18 MiB.
+const LARGEST_SAMPLE: u32 = 1 << 18;
+/// The part of a record that a sample is between these: sixteen replays of it cost a quarter of one replay of the record.
 const PART: u32 = 64;
 
 /// What is replayed.
@@ -155,7 +157,7 @@ impl Job {
         Sample::of(
             &mut requests.reader(),
             outline,
-            SAMPLE.max(outline.count / PART),
+            (outline.count / PART).clamp(SAMPLE, LARGEST_SAMPLE),
         )
     }
 

@@ -10,6 +10,7 @@
 
 pub mod bench;
 pub mod checker;
+pub mod drives;
 mod error;
 mod estimator;
 pub mod fit;

@@ -57,6 +57,9 @@ pub struct DeviceReport {
     pub modelled_members_busy_percent: Option<[f64; 3]>,
     /// Members.
     pub members: usize,
+    /// What its models leave out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<&'static str>,
     /// Seconds in other modes: name and time.
     pub modelled_other_modes_s: Vec<(&'static str, f64)>,
     /// How submissions were bound, percent: by a completion, in a burst, by time.
@@ -260,6 +263,11 @@ impl DeviceReport {
             modelled_hits: facts.usage.iter().map(|part| part.hits).sum(),
             modelled_members_busy_percent: spread(&members),
             members: members.len(),
+            left_out: facts
+                .usage
+                .iter()
+                .any(|part| part.part == "ssd")
+                .then_some("garbage collection as a process, and a cache of single-level cells"),
             modelled_other_modes_s: facts.others,
             bound_percent: (all > 0).then(|| bounds.map(|count| 100.0 * count as f64 / all as f64)),
             assumed,

@@ -227,18 +227,21 @@ impl Table {
 ///
 /// # Errors
 /// The data in the program are wrong, which a test excludes.
-pub fn table(estimator: Estimator, wanted: &dyn Fn(&str) -> bool) -> Result<Table, Error> {
+pub fn table(
+    estimator: Estimator,
+    catalogue: &Catalogue,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Table, Error> {
     let wrong = |error: String| Error::Record(format!("the table of the studies: {error}"));
     let streams: Streams = toml::from_str(STREAMS).map_err(|e| wrong(e.to_string()))?;
     let published = Published::load().map_err(wrong)?;
-    let catalogue = Catalogue::shipped()?;
     let mut rows = Vec::new();
     for row in streams.row.iter().filter(|row| wanted(&row.name)) {
-        rows.extend(compare(&catalogue, &published, row, estimator).map_err(wrong)?);
+        rows.extend(compare(catalogue, &published, row, estimator).map_err(wrong)?);
     }
     let mut host = Vec::new();
     for bound in streams.bound.iter().filter(|bound| wanted(&bound.name)) {
-        host.push(bounded(&catalogue, &published, bound).map_err(wrong)?);
+        host.push(bounded(catalogue, &published, bound).map_err(wrong)?);
     }
     Ok(Table {
         timing: "modelled",

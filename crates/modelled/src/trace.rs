@@ -125,7 +125,7 @@ fn read_into(
         whole.note(file, head);
         is_wanted(head)
     };
-    blktrace::each_of(trace, wanted, |_, event| {
+    let all = blktrace::each_of(trace, wanted, |_, event| {
         let head = event.head;
         if head.note() == Some(Notify::Process) {
             reader.name(head.pid, event.payload());
@@ -152,7 +152,17 @@ fn read_into(
             Source::Issue => issued.event(&mut reader, at, action, &head),
             Source::Queue => bios.event(&mut reader, at, action, &head),
         }
-    })?;
+    });
+    match all {
+        // The tracer was killed, or its disk was full: what was written before that can be replayed.
+        Err(Error::Trace(blktrace::Error::Truncated { path, offset })) => {
+            let name = path.file_name().unwrap_or_default().display();
+            whole.broken = Some(format!(
+                "{name} ends inside the record at byte {offset}, and all that came later is left out"
+            ));
+        }
+        all => all?,
+    }
     if devices.len() > 1 {
         let devices = numbers(&devices);
         return Err(Error::SeveralDevices { devices });
@@ -192,7 +202,12 @@ impl Reader {
     fn push(&mut self, at: u64, process: u32, op: Op, head: &Head) -> Result<Sent, Error> {
         let asked = Asked {
             op,
-            offset: head.sector.saturating_mul(SECTOR),
+            // A flush has no place. Kernels differ in what they write for it, and some write the largest sector.
+            offset: if op == Op::Flush {
+                0
+            } else {
+                head.sector.saturating_mul(SECTOR)
+            },
             len: if op == Op::Flush {
                 0
             } else {
@@ -264,6 +279,8 @@ struct Whole {
     /// Last sequence number of each file.
     last: FxHashMap<usize, u32>,
     missing: u64,
+    /// Where it ends too early.
+    broken: Option<String>,
 }
 
 impl Whole {
@@ -277,7 +294,7 @@ impl Whole {
     }
 
     fn doubts(&self, trace: &Trace) -> Vec<String> {
-        let mut doubts = Vec::new();
+        let mut doubts: Vec<String> = self.broken.iter().cloned().collect();
         if self.missing > 0 && !trace.is_merged() {
             doubts.push(format!(
                 "{} of its sequence {} missing",

@@ -105,27 +105,30 @@ pub fn repeated(run: &Run) -> Option<&'static Published> {
 /// Times on modelled disks, before all other facts of the machine.
 fn modelled_times(run: &Run) -> Option<Fact> {
     let disks = modelled(run)?;
-    let mut text = format!(
+    let text = format!(
         "MODELLED ({disks}): a model decided when the disk answered, in real time; processor, memory and kernel are this machine's. \
-         Not to be set beside times of hardware"
+         Not to be set beside times of hardware{}",
+        host_decides(run)
     );
-    match (repeated(run), run.plan.repeats.as_deref()) {
-        (Some(published), _) if !published.document.host_decides.is_empty() => {
-            text.push_str(&format!(
-                ". Of the numbers of {} the host decides, and no model of its disks: {}",
-                published.document.short(),
-                published.document.host_decides
-            ));
-        }
-        (None, Some(repeats)) => text.push_str(&format!(
-            ". The numbers of {repeats} are left out: these disks do not stand for its hardware"
-        )),
-        _ => {}
-    }
     Some(Fact {
         name: "times",
         answer: Answer::Known(text, Some("run.timing".to_owned())),
     })
+}
+
+/// What a model of the disks cannot tell of the published numbers, as the end of a text.
+fn host_decides(run: &Run) -> String {
+    match (repeated(run), run.plan.repeats.as_deref()) {
+        (Some(published), _) if !published.document.host_decides.is_empty() => format!(
+            ". Of the numbers of {} the host decides, and no model of its disks: {}",
+            published.document.short(),
+            published.document.host_decides
+        ),
+        (None, Some(repeats)) => format!(
+            ". The numbers of {repeats} are left out: these disks do not stand for its hardware"
+        ),
+        _ => String::new(),
+    }
 }
 
 /// A guest's times, before all other facts of the machine.
@@ -151,6 +154,13 @@ fn times(run: &Run, items: &[Item]) -> Option<Fact> {
     }
     if let Answer::Known(host, _) = answer(items, &["run.host_kernel"]) {
         text.push_str(&format!("; below it the host's Linux {host}"));
+    }
+    let disks = run.modelled_disks();
+    if !disks.is_empty() {
+        let why = host_decides(run);
+        text.push_str(&format!(
+            "; a model ({disks}) decided when the disk answered, by the guest's clock{why}"
+        ));
     }
     Some(Fact {
         name: "times",

@@ -104,6 +104,30 @@ fn what_is_wrong_is_named_with_its_line() {
             "must begin with",
         ),
         (("surfaces = 8\n", ""), 1, "`surfaces` is missing"),
+        (
+            (
+                "inner = \"73 MB/s\" }",
+                "zones = [[0, 100], [500, 1000]] }\ncylinders = 1000",
+            ),
+            1,
+            "an inner zone must not have more sectors",
+        ),
+        (
+            (
+                "inner = \"73 MB/s\" }",
+                "inner = \"73 MB/s\", zones = [[0, 1000], [500, 100]] }\ncylinders = 1000",
+            ),
+            1,
+            "follows from `rate.zones`",
+        ),
+        (
+            (
+                "surfaces = 8",
+                "surfaces = 8\ncontroller = { request_ms = 0.1, read_ahead = 4 }",
+            ),
+            1,
+            "`controller.read_ahead` needs",
+        ),
     ] {
         assert!(DISK.contains(change.0));
         let error = refused(&DISK.replace(change.0, change.1));
@@ -178,6 +202,7 @@ fn a_volume_has_members_of_several_kinds() {
         "2000 x 7k500",
         "-1 x 7k500",
         "0 x 7k500",
+        "1 x 7k500 + 0 x 7k500",
     ] {
         assert!(
             wrong("\"linear\"", members).contains("`members`: "),
@@ -185,6 +210,34 @@ fn a_volume_has_members_of_several_kinds() {
         );
     }
     assert!(wrong("\"linear\"", "1 x 7k500 + 1 x v").contains("contain each other"));
+}
+
+#[test]
+fn a_chunk_that_no_member_holds_is_refused() {
+    let small = DISK.replace("300 GB", "2 MB");
+    let array = |chunk: &str| {
+        format!(
+            "{small}[device.v]\nkind = \"array\"\nlevel = 0\nchunk = \"{chunk}\"\nmembers = \"2 x d\"\n"
+        )
+    };
+    let error = refused(&array("4m"));
+    assert!(
+        error.contains("device v: `chunk` is larger than the smallest member"),
+        "{error}"
+    );
+    Catalogue::default().add("my.toml", &array("1m")).unwrap();
+}
+
+#[test]
+fn an_array_is_looked_at_again_when_its_member_is_replaced() {
+    let mut catalogue = Catalogue::shipped().unwrap();
+    let many =
+        "[device.7k500]\nkind = \"array\"\nlevel = \"linear\"\nmembers = \"1000 x t7k250\"\n";
+    let error = catalogue.add("my.toml", many).unwrap_err().to_string();
+    assert!(
+        error.contains("device piszcz-raid0: `members`: 11000 disks are more than"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(super) struct Queue {
     flushes: VecDeque<Pending>,
     /// Requests that ever came.
     came: u64,
+    /// Since when the oldest that waits for the head is the oldest.
+    oldest_since: Nanoseconds,
 }
 
 impl Queue {
@@ -50,6 +52,9 @@ impl Queue {
     pub(super) fn push(&mut self, mut pending: Pending) {
         pending.number = self.came;
         self.came += 1;
+        if pending.kind == Kind::Positioned && self.positioned.is_empty() {
+            self.oldest_since = pending.arrived;
+        }
         let list = match pending.kind {
             Kind::Positioned => &mut self.positioned,
             Kind::Cached => &mut self.cached,
@@ -65,8 +70,17 @@ impl Queue {
         [front, back]
     }
 
+    /// Since when the oldest of these is the oldest.
+    #[inline]
+    pub(super) fn oldest_since(&self) -> Nanoseconds {
+        self.oldest_since
+    }
+
     /// Takes one that waits for the head, by its place among these.
-    pub(super) fn take_positioned(&mut self, place: usize) -> Option<Pending> {
+    pub(super) fn take_positioned(&mut self, now: Nanoseconds, place: usize) -> Option<Pending> {
+        if place == 0 {
+            self.oldest_since = now;
+        }
         self.positioned.remove(place)
     }
 

@@ -1,5 +1,7 @@
 //! How long the head takes to move.
 
+use std::sync::Arc;
+
 /// Mean of d^0.3 over random pairs of radii, whose distances have the density 2(1 - d).
 const MEAN_OF_POWER: f64 = 2.0 / 1.3 - 2.0 / 2.3;
 /// Mean of d itself.
@@ -14,8 +16,8 @@ const ENTRIES: usize = 4096;
 /// the published average. The exponent was chosen on curves extracted from ten drives.
 #[derive(Clone, Debug)]
 pub struct SeekCurve {
-    /// Times in ns at distances (i / ENTRIES)^2.
-    table: Vec<f64>,
+    /// Times in ns at distances (i / ENTRIES)^2; the same for all drives of an array.
+    table: Arc<[f64]>,
     /// Distances below this are within a cylinder and cost nothing.
     cylinder: f64,
     /// Added for writes, ns.

@@ -1,5 +1,7 @@
 //! From a device's figures to its model.
 
+use std::collections::BTreeMap;
+
 use super::source::{Draw, Figures, Origin, Variation};
 use super::spec::{Array, Controller, Device, Disk, Kind, Seek, Ssd};
 use crate::array::{self, Layout, Level};
@@ -11,12 +13,14 @@ const MS: f64 = 1e6;
 const US: f64 = 1e3;
 
 /// Builds devices; the catalogue resolves members.
-struct Builder<'a, F> {
+struct Builder<'a, 'f, F> {
     draw: Draw,
     disks: usize,
     /// Controllers and links above whose times were fitted.
     fitted: usize,
-    find: &'a F,
+    /// Seek curves by the name of their device: their figures are drawn once for all of its drives.
+    curves: BTreeMap<&'a str, SeekCurve>,
+    find: &'f F,
 }
 
 /// A model of a device. `find` resolves the names of members, which the catalogue has checked.
@@ -28,6 +32,7 @@ where
         draw: Draw::new(variation),
         disks: 0,
         fitted: 0,
+        curves: BTreeMap::new(),
         find,
     };
     builder.device(device)
@@ -78,7 +83,7 @@ pub(crate) fn seek(parts: &Disk, geometry: &Geometry, factor: f64) -> SeekCurve 
     curve.with_write_settle(ns(parts.write_settle))
 }
 
-impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
+impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'a, '_, F> {
     fn device(&mut self, device: &'a Device) -> Box<dyn Model> {
         let mut figures = self.draw.of(&device.name);
         let fitted = usize::from(has_fitted_time(device));
@@ -103,7 +108,7 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
         model
     }
 
-    fn disk(&mut self, device: &Device, parts: &Disk, figures: &mut Figures) -> disk::Disk {
+    fn disk(&mut self, device: &'a Device, parts: &Disk, figures: &mut Figures) -> disk::Disk {
         let phase = self.draw.phase(self.disks);
         self.disks += 1;
         // One factor for all seeks and one for both rates, so that their order stays.
@@ -117,10 +122,11 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'_, F> {
             drawn
         };
         let geometry = geometry(parts, rates, phase);
-        let seek = seek(parts, &geometry, seeks);
+        let curve = self.curves.entry(&device.name);
+        let seek = curve.or_insert_with(|| seek(parts, &geometry, seeks));
         disk::Disk::new(disk::Parameters {
+            seek: seek.clone(),
             geometry,
-            seek,
             command: (command * MS) as Nanoseconds,
             interface: parts.interface,
             look_ahead: parts.look_ahead,

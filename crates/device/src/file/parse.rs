@@ -355,6 +355,9 @@ fn disk(table: &Table) -> Result<Disk, String> {
         }
         None => outer,
     };
+    if rate.inner.is_some() && !rate.zones.is_empty() {
+        return Err("`rate.inner` follows from `rate.zones`; remove one of them".to_owned());
+    }
     if inner > outer {
         return Err(format!(
             "`rate.inner` {inner} B/s must not be above `rate.outer` {outer} B/s"
@@ -405,7 +408,10 @@ fn check_zones(zones: &[(u64, u64)], cylinders: Option<u64>) -> Result<(), Strin
     let last = zones.last().is_some_and(|zone| zone.0 < cylinders);
     let sectors = zones.iter().all(|zone| (1..1 << 24).contains(&zone.1));
     if zones[0].0 == 0 && ascending && last && sectors {
-        return Ok(());
+        let inwards = zones.windows(2).all(|pair| pair[0].1 >= pair[1].1);
+        return inwards.then_some(()).ok_or_else(|| {
+            "`rate.zones`: an inner zone must not have more sectors than an outer one".to_owned()
+        });
     }
     Err(
         "`rate.zones` must begin at cylinder 0, ascend, end below `cylinders`, and have sectors"
@@ -530,7 +536,7 @@ fn members(text: &str) -> Result<Vec<Members>, String> {
     let one = |part: &str| {
         let (number, name) = part.split_once(" x ")?;
         Some(Members {
-            count: number.trim().parse::<u32>().ok()? as usize,
+            count: number.trim().parse::<u32>().ok().filter(|n| *n > 0)? as usize,
             name: name.trim().to_owned(),
         })
     };
@@ -550,6 +556,10 @@ fn controller(table: &ControllerTable, chunk: u64) -> Result<Controller, String>
         .map_or(if cache > 0 { chunk } else { 0 }, |size| size.0);
     if unit > 0 {
         count("controller.unit", unit, 512, 1 << 30)?;
+    } else if table.read_ahead > 0 {
+        return Err(
+            "`controller.read_ahead` needs `controller.unit` or `controller.cache`".to_owned(),
+        );
     }
     Ok(Controller {
         request: time("controller.request_ms", table.request_ms)?,

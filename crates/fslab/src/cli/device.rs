@@ -67,11 +67,15 @@ pub(crate) struct DeviceBenchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DeviceCheckArgs {
     /// The file of devices
-    #[arg(required_unless_present = "studies", conflicts_with = "studies")]
+    #[arg(required_unless_present_any = ["studies", "drives"], conflicts_with = "drives")]
     pub(crate) file: Option<PathBuf>,
-    /// Instead compare the shipped devices of the published studies with the published numbers: errors, intervals, coverage
+    /// Compare the devices of the published studies with the published numbers: errors, intervals, coverage. Those of FILE take the
+    /// place of shipped ones
     #[arg(long)]
     pub(crate) studies: bool,
+    /// Compare models with the response times of four drives, from DiskSim's validation data in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) drives: Option<PathBuf>,
     /// Replays with drawn figures, from which the intervals of --studies come
     #[arg(long, value_name = "N", default_value_t = device::replay::RUNS, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "studies")]
     pub(crate) runs: u32,

@@ -5,6 +5,8 @@ pub(crate) mod serve;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use modelled::drives::Drives;
+use modelled::studies::Table;
 use modelled::{Estimator, bench, catalogue, check_file};
 use serde_json::json;
 
@@ -88,40 +90,53 @@ pub(crate) fn show(args: &DeviceShowArgs) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Ends with [`exit::INVALID`] when the studies' numbers miss their targets.
+/// Ends with [`exit::INVALID`] when the studies' numbers or the drives' miss their targets.
 pub(crate) fn check(args: &DeviceCheckArgs) -> anyhow::Result<u8> {
-    let Some(file) = &args.file else {
-        return studies(args);
-    };
-    let names = check_file(file)?;
+    if !args.studies
+        && let Some(file) = &args.file
+    {
+        let names = check_file(file)?;
+        out::print(&match args.format {
+            DocumentFormat::Text => format!(
+                "{}: {}: {}\n",
+                out::path(file),
+                words::plural(names.len() as u64, "device"),
+                words::list(&names)
+            ),
+            DocumentFormat::Json => serde_json::to_string_pretty(&json!({ "devices": names }))?,
+        })?;
+        return Ok(exit::OK);
+    }
+    let drives = args.drives.as_deref().map(Drives::compare).transpose()?;
+    let studies = args.studies.then(|| studies(args)).transpose()?;
     out::print(&match args.format {
-        DocumentFormat::Text => format!(
-            "{}: {}: {}\n",
-            out::path(file),
-            words::plural(names.len() as u64, "device"),
-            words::list(&names)
-        ),
-        DocumentFormat::Json => serde_json::to_string_pretty(&json!({ "devices": names }))?,
+        DocumentFormat::Text => {
+            let texts = [
+                studies.as_ref().map(Table::text),
+                drives.as_ref().map(Drives::text),
+            ];
+            let texts: Vec<String> = texts.into_iter().flatten().collect();
+            texts.join("\n")
+        }
+        DocumentFormat::Json => match (&studies, &drives) {
+            (Some(table), None) => serde_json::to_string_pretty(table)?,
+            (None, drives) => serde_json::to_string_pretty(drives)?,
+            both => serde_json::to_string_pretty(&json!({ "studies": both.0, "drives": both.1 }))?,
+        },
     })?;
-    Ok(exit::OK)
+    let are_met =
+        studies.is_none_or(|table| table.is_met()) && drives.is_none_or(|drives| drives.is_met());
+    Ok(if are_met { exit::OK } else { exit::INVALID })
 }
 
-fn studies(args: &DeviceCheckArgs) -> anyhow::Result<u8> {
+fn studies(args: &DeviceCheckArgs) -> anyhow::Result<Table> {
     let estimator = Estimator {
         runs: args.runs,
         whole: true,
         ..Estimator::default()
     };
-    let table = modelled::studies::table(estimator, &|_| true)?;
-    out::print(&match args.format {
-        DocumentFormat::Text => table.text(),
-        DocumentFormat::Json => serde_json::to_string_pretty(&table)?,
-    })?;
-    Ok(if table.is_met() {
-        exit::OK
-    } else {
-        exit::INVALID
-    })
+    let catalogue = catalogue(args.file.as_deref())?;
+    Ok(modelled::studies::table(estimator, &catalogue, &|_| true)?)
 }
 
 /// What is measured is called so in a device file; a name of its own would need an option.

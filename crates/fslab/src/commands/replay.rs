@@ -28,6 +28,12 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     {
         return of_check(args, path, &catalogue, estimator);
     }
+    if args.cpu.to_bits() != 1.0_f64.to_bits() && args.mode != ModeArg::Dependent {
+        out::say(
+            "fslab: --cpu: think times are in the mode dependent alone; leave it out, or use --mode dependent",
+        );
+        return Ok(exit::USAGE);
+    }
     let (record, has_times) = record(args)?;
     if !args.incomplete && !record.doubts.is_empty() {
         return Err(Error::Incomplete {

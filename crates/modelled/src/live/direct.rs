@@ -12,6 +12,8 @@ use std::os::unix::fs::FileExt as _;
 const BLOCK: u64 = 512;
 /// Bytes that are moved at a time.
 const CHUNK: u64 = 1 << 20;
+/// Bytes of a unit of which it is known whether it was written.
+const UNIT: u64 = 64 << 10;
 /// What the memory is aligned to: a page, which each device takes.
 const ALIGNED: usize = 4096;
 
@@ -21,6 +23,8 @@ pub(super) struct Direct {
     memory: Vec<u8>,
     /// Where the aligned part begins.
     from: usize,
+    /// Whether each unit may have something else than zeros: a filesystem that is made gives up the whole device first.
+    written: Vec<bool>,
 }
 
 /// A part of a request: the bytes of the device that are moved, whole blocks, and those of the request among them.
@@ -34,12 +38,17 @@ struct Part {
 }
 
 impl Direct {
-    /// On a file that is open with `O_DIRECT`.
-    pub(super) fn new(file: File) -> Direct {
+    /// On a blank device that is open with `O_DIRECT`.
+    pub(super) fn new(file: File, size: u64) -> Direct {
         // A chunk that begins and ends within blocks has one block more.
         let memory = vec![0; (CHUNK + 2 * BLOCK) as usize + ALIGNED];
         let from = memory.as_ptr().align_offset(ALIGNED).min(ALIGNED);
-        Direct { file, memory, from }
+        Direct {
+            file,
+            memory,
+            from,
+            written: vec![false; size.div_ceil(UNIT) as usize],
+        }
     }
 
     pub(super) fn read(&mut self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -59,6 +68,26 @@ impl Direct {
             }
             memory[part.wanted].copy_from_slice(&bytes[part.of]);
             self.file.write_all_at(memory, part.begin)?;
+        }
+        if !bytes.is_empty() {
+            let last = (offset + bytes.len() as u64 - 1) / UNIT;
+            self.written[(offset / UNIT) as usize..=last as usize].fill(true);
+        }
+        Ok(())
+    }
+
+    /// Writes zeros where something was written.
+    pub(super) fn discard(&mut self, offset: u64, len: u64) -> io::Result<()> {
+        const ZEROS: [u8; UNIT as usize] = [0; UNIT as usize];
+        let end = offset + len;
+        for unit in offset / UNIT..end.div_ceil(UNIT) {
+            if !self.written[unit as usize] {
+                continue;
+            }
+            let (begin, after) = (unit * UNIT, (unit + 1) * UNIT);
+            let (from, to) = (offset.max(begin), end.min(after));
+            self.write(from, &ZEROS[..(to - from) as usize])?;
+            self.written[unit as usize] = (from, to) != (begin, after);
         }
         Ok(())
     }
@@ -96,18 +125,18 @@ mod tests {
     const SIZE: usize = 4 << 20;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn bytes_are_where_they_were_written(
-            writes in prop::collection::vec((0..SIZE, 1..2 * CHUNK as usize, any::<u8>()), 1..8),
+            writes in prop::collection::vec((0..SIZE, 1..2 * CHUNK as usize, any::<u8>(), any::<bool>()), 1..8),
         ) {
             // A file takes what a device takes, and less: the blocks are checked here.
             let file = tempfile::tempfile().unwrap();
             file.set_len(SIZE as u64).unwrap();
-            let mut direct = Direct::new(file);
+            let mut direct = Direct::new(file, SIZE as u64);
             prop_assert_eq!(direct.memory[direct.from..].as_ptr().align_offset(ALIGNED), 0);
             let mut expected = vec![0_u8; SIZE];
-            for (from, len, byte) in writes {
+            for (from, len, byte, is_discarded) in writes {
                 let to = (from + len).min(SIZE);
                 for part in parts(from as u64, to - from) {
                     let len = part.len as u64;
@@ -120,6 +149,13 @@ mod tests {
                 let mut read = vec![0; to - from];
                 direct.read(from as u64, &mut read).unwrap();
                 prop_assert!(read == bytes);
+                if is_discarded {
+                    let (from, to) = (from + len / 3, (from + len / 3 + len).min(SIZE));
+                    if from < to {
+                        direct.discard(from as u64, (to - from) as u64).unwrap();
+                        expected[from..to].fill(0);
+                    }
+                }
             }
             let mut all = vec![0; SIZE];
             direct.read(0, &mut all).unwrap();

@@ -43,11 +43,11 @@ impl Store {
         }
     }
 
-    /// On a block device that is open for reading and writing past the page cache, and at least as large as the store.
+    /// On a block device that is open for reading and writing past the page cache, at least as large as the store, and blank.
     pub fn device(file: File, size: u64) -> Store {
         Store {
             size,
-            place: Place::Device(Mutex::new(Direct::new(file))),
+            place: Place::Device(Mutex::new(Direct::new(file, size))),
         }
     }
 
@@ -108,26 +108,44 @@ impl Store {
         }
     }
 
+    /// Gives bytes up; they read as zeros. The kernel has one word for that and for writing zeros (a hole), so it is no hint.
     pub(super) fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         self.within(offset, len)?;
         match &self.place {
             Place::File(file) => {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                // A device may also keep what was given up, as on a filesystem without holes.
                 match fallocate(file, hole, offset, len) {
-                    Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-                    Err(error) => Err(error.into()),
+                    // A filesystem without holes.
+                    Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, offset, len),
+                    result => Ok(result?),
                 }
             }
-            Place::Device(_) => Ok(()),
+            Place::Device(direct) => lock(direct).discard(offset, len),
             Place::Memory(pages) => {
                 let mut pages = lock(pages);
                 let whole = offset.div_ceil(PAGE)..(offset + len) / PAGE;
                 pages.retain(|page, _| !whole.contains(page));
+                for (page, from, to, _) in parts(offset, len) {
+                    // Ends of the range; pages in between are gone.
+                    if let Some(held) = pages.get_mut(&page) {
+                        held[from..to].fill(0);
+                    }
+                }
                 Ok(())
             }
         }
     }
+}
+
+fn write_zeros(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    let zeros = vec![0; PAGE.min(len) as usize];
+    let mut at = offset;
+    while at < offset + len {
+        let now = (offset + len - at).min(PAGE) as usize;
+        file.write_all_at(&zeros[..now], at)?;
+        at += now as u64;
+    }
+    Ok(())
 }
 
 fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -52,6 +52,33 @@ fn what_was_written_is_read_and_what_was_given_up_is_zero() {
 }
 
 #[test]
+fn what_was_given_up_reads_as_zeros_to_the_byte() {
+    let file = || {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(SIZE).unwrap();
+        file
+    };
+    for store in [
+        Store::memory(SIZE),
+        Store::file(file(), SIZE),
+        Store::device(file(), SIZE),
+    ] {
+        store.write(0, &vec![1; 300_000]).unwrap();
+        // Within a page, and from one page over another into a third.
+        for (from, to) in [(4096, 8192), (60_000, 140_000)] {
+            store.discard(from, to - from).unwrap();
+            let around = store.read(from - 1, (to - from + 2) as usize).unwrap();
+            let (first, last) = (around[0], around[around.len() - 1]);
+            assert_eq!((first, last), (1, 1), "{from}");
+            let zeros = around[1..around.len() - 1].iter().all(|byte| *byte == 0);
+            assert!(zeros, "{from}");
+        }
+        assert_eq!(store.read(299_999, 2).unwrap(), [1, 0]);
+        assert!(store.discard(SIZE, 1).is_err());
+    }
+}
+
+#[test]
 fn answers_come_and_are_counted() {
     let live = live();
     let (sent, received) = channel();

@@ -21,8 +21,13 @@ pub(super) fn text(report: &Report) -> String {
         "program" => "its own requests, as its threads depend on them".to_owned(),
         mode => format!("mode {mode}"),
     };
+    let cpu = if report.cpu.to_bits() == 1.0_f64.to_bits() {
+        String::new()
+    } else {
+        format!("; processor times times {}", significant(report.cpu))
+    };
     let head = format!(
-        "{} (modelled; {mode}; intervals of {}{}, seed {})",
+        "{} (modelled; {mode}{cpu}; intervals of {}{}, seed {})",
         report.subject,
         words::plural(report.runs.into(), "run"),
         report.sampled.map_or_else(String::new, |count| format!(
@@ -129,8 +134,11 @@ fn or_dash(value: Option<f64>) -> String {
 }
 
 fn durations(out: &mut String, report: &Report) {
-    let rows = cells(report, |_, row| {
+    let rows = cells(report, |device, row| {
         let modelled = &row.modelled;
+        let is_whole = device.whole().is_some_and(|whole| std::ptr::eq(whole, row));
+        let busy = is_whole.then_some(device.modelled_busy_percent);
+        let busy = busy.or(modelled.busy_percent);
         let interval = match (modelled.low_s, modelled.high_s) {
             (Some(low), Some(high)) => format!("{} to {}", significant(low), significant(high)),
             _ => "-".to_owned(),
@@ -142,6 +150,7 @@ fn durations(out: &mut String, report: &Report) {
             interval,
             or_dash(row.recorded_s),
             or_dash(modelled.ratio),
+            busy.map_or_else(|| "-".to_owned(), |busy| format!("{busy:.0}")),
         ]
     });
     let heads = [
@@ -152,6 +161,7 @@ fn durations(out: &mut String, report: &Report) {
         "5-95 %",
         "recorded s",
         "ratio",
+        "busy %",
     ];
     table(out, &heads, &rows);
 }
@@ -235,6 +245,9 @@ fn basis(out: &mut String, device: &DeviceReport) {
                 "Submissions depend on a completion: {completion:.0} %; follow in a burst: {burst:.0} %; on time: {time:.0} %."
             ),
         );
+    }
+    if let Some(left_out) = device.left_out {
+        line(out, &format!("Not modelled: {left_out}."));
     }
     if !device.assumed.is_empty() {
         line(out, &format!("Assumed: {}.", device.assumed.join("; ")));

@@ -122,8 +122,9 @@ fn a_flush_before_a_write_is_a_request_of_its_own() {
         &[
             (0, Action::Queue, flush, 0, 4096, 7),
             (5, Action::Complete, flush, 0, 4096, 0),
-            (6, Action::Queue, flush, 0, 0, 7),
-            (8, Action::Complete, flush, 0, 0, 0),
+            // Where some kernels say that a flush is: nowhere.
+            (6, Action::Queue, flush, u64::MAX, 0, 7),
+            (8, Action::Complete, flush, u64::MAX, 0, 0),
         ],
     );
     let record = read(&mut trace, Source::Queue, None).unwrap();
@@ -134,6 +135,7 @@ fn a_flush_before_a_write_is_a_request_of_its_own() {
         [(Op::Flush, None), (Op::Write, None), (Op::Flush, Some(1))]
     );
     assert_eq!(record.requests.outline().recorded, Some(8));
+    assert_eq!(record.requests.outline().size, 4096);
 }
 
 /// Notes that name processes.
@@ -266,6 +268,17 @@ fn what_is_missing_is_named() {
     let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
     let error = read(&mut trace, Source::Issue, Some(1)).unwrap_err();
     assert!(error.is_usage());
+    // The tracer was killed within the last record.
+    let path = folder.path().join("sda.blktrace.0");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+    let mut trace = Trace::open(&folder.path().join("sda")).unwrap();
+    let record = read(&mut trace, Source::Issue, None).unwrap();
+    assert_eq!(
+        record.doubts,
+        ["sda.blktrace.0 ends inside the record at byte 96, and all that came later is left out"]
+    );
+    assert_eq!(record.requests.outline().count, 2);
 }
 
 #[test]
