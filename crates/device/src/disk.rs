@@ -57,7 +57,11 @@ impl Parameters {
         is_write: bool,
         least: f64,
     ) -> Option<f64> {
-        let seek = self.seek.time((head - place.from).abs(), is_write);
+        let distance = (head - place.from).abs();
+        if self.seek.at_least(distance) >= least {
+            return None;
+        }
+        let seek = self.seek.time(distance, is_write);
         if seek >= least {
             return None;
         }
@@ -207,9 +211,14 @@ impl Disk {
         }
         let waiting = self.queue.first_flush().map(|flush| flush.after);
         let drain = waiting.is_some_and(|after| self.cache.has_before(after));
-        let choice = self.choose(now);
         let pressed = drain || self.cache.is_pressed();
-        if pressed && (choice.is_none() || !self.destaged_last) && self.destage(now) {
+        // In turn with requests, or where there is none: choosing one takes most of the time of a queue that is full.
+        if pressed && !self.destaged_last && self.destage(now) {
+            self.destaged_last = true;
+            return;
+        }
+        let choice = self.choose(now);
+        if pressed && choice.is_none() && self.destage(now) {
             self.destaged_last = true;
             return;
         }

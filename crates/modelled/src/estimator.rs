@@ -1,8 +1,8 @@
 //! Replays a job as often as its interval needs.
 //!
 //! For each device there are the nominal replay, those in other modes, and those with drawn figures. They do not need each other, so as
-//! many threads take them as there are processors. Of a long record drawn figures replay stretches only ([`Sample`]): all sixteen then
-//! cost a quarter of one replay of the whole.
+//! many threads take them as there are processors. Of a long record only the nominal replay is of the whole; the others are of stretches
+//! ([`Sample`]), and sixteen of them cost a quarter of it.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -153,33 +153,43 @@ impl Estimator {
     ) -> Result<Replays, Error> {
         // The longest first, so that they end at about the same time.
         let mut tasks = vec![Task::Nominal];
-        tasks.extend(job.other_modes().into_iter().map(Task::Other));
         tasks.extend(sample.map(Task::Sampled));
+        let others = job.other_modes().into_iter();
+        tasks.extend(others.map(|mode| Task::Other(mode, sample)));
         let drawn = (0..u64::from(self.runs.max(1))).map(|run| seed_of_run(self.seed, run));
         tasks.extend(drawn.map(|seed| Task::Drawn(seed, sample)));
         let results = in_threads(&tasks, |task| task.run(catalogue, name, job));
         let mut replays = Replays::default();
+        let last = job.last_submission().map_err(Error::Kept)?;
         let mut nominal_sample = None;
         for (task, result) in tasks.iter().zip(results) {
-            match (task, result?) {
+            let result = result?;
+            // From a time of stretches to one of the whole, which in the mode open is not over before its last request.
+            let nominal = replays.nominal.elapsed;
+            let whole = |ns: Nanoseconds, mode: &str| match nominal_sample {
+                Some(sampled) => {
+                    let scaled = (nominal as f64 * ns as f64 / sampled as f64) as Nanoseconds;
+                    scaled.max(if mode == "open" { last } else { 0 })
+                }
+                None => ns,
+            };
+            match (task, result) {
                 (Task::Nominal, Done::Whole(outcome)) => replays.nominal = *outcome,
+                (Task::Sampled(_), Done::Taken(ns)) => nominal_sample = Some(ns.max(1)),
+                (Task::Other(mode, _), Done::Taken(ns)) => {
+                    let name = mode_name(*mode);
+                    replays.others.push((name, whole(ns, name) as f64 / 1e9));
+                }
                 (Task::Drawn(..), Done::Whole(outcome)) => replays.drawn.push(Timed {
                     elapsed: outcome.elapsed,
                     phases: outcome.phases,
                 }),
-                (Task::Other(mode), Done::Taken(ns)) => {
-                    replays.others.push((mode_name(*mode), ns as f64 / 1e9));
-                }
-                (Task::Sampled(_), Done::Taken(ns)) => nominal_sample = Some(ns),
-                (Task::Drawn(..), Done::Taken(ns)) => {
-                    let ratio = ns as f64 / nominal_sample.unwrap_or(ns).max(1) as f64;
-                    replays.drawn.push(Timed {
-                        elapsed: (replays.nominal.elapsed as f64 * ratio) as Nanoseconds,
-                        phases: Vec::new(),
-                    });
-                }
+                (Task::Drawn(..), Done::Taken(ns)) => replays.drawn.push(Timed {
+                    elapsed: whole(ns, job.mode()),
+                    phases: Vec::new(),
+                }),
                 (Task::Nominal, Done::Taken(_))
-                | (Task::Other(_) | Task::Sampled(_), Done::Whole(_)) => {}
+                | (Task::Other(..) | Task::Sampled(_), Done::Whole(_)) => {}
             }
         }
         Ok(replays)
@@ -190,8 +200,8 @@ impl Estimator {
 enum Task<'a> {
     /// With the figures of the device file.
     Nominal,
-    /// With these, in another mode.
-    Other(Mode),
+    /// With these, in another mode, of stretches if there are such.
+    Other(Mode, Option<&'a Sample>),
     /// With these, of stretches: what the next is compared with.
     Sampled(&'a Sample),
     /// With figures drawn from a seed, of stretches if there are such.
@@ -209,7 +219,7 @@ impl Task<'_> {
     fn run(&self, catalogue: &Catalogue, name: &str, job: &Job) -> Result<Done, Error> {
         let variation = match self {
             Task::Drawn(seed, _) => Variation::Drawn(*seed),
-            Task::Nominal | Task::Other(_) | Task::Sampled(_) => Variation::Nominal,
+            Task::Nominal | Task::Other(..) | Task::Sampled(_) => Variation::Nominal,
         };
         let mut model = catalogue.model(name, variation)?;
         let model = &mut *model;
@@ -217,7 +227,7 @@ impl Task<'_> {
             Task::Nominal | Task::Drawn(_, None) => {
                 job.run(model).map(|outcome| Done::Whole(Box::new(outcome)))
             }
-            Task::Other(mode) => job.elapsed_in(*mode, model).map(Done::Taken),
+            Task::Other(mode, sample) => job.elapsed_in(*mode, *sample, model).map(Done::Taken),
             Task::Sampled(sample) | Task::Drawn(_, Some(sample)) => {
                 job.run_sample(sample, model).map(Done::Taken)
             }

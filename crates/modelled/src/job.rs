@@ -1,7 +1,7 @@
 //! Something that is replayed on a device: the requests of a trace, or a program that recorded itself.
 
 use device::replay::{
-    self, Bound, Kept, Mark, Mode, Options, Program, Responses, Sample, Structural,
+    self, Bound, Kept, Mark, Mode, Options, Program, Requests as _, Responses, Sample, Structural,
 };
 use device::{Model, Nanoseconds, Op, Usage};
 
@@ -161,6 +161,17 @@ impl Job {
         )
     }
 
+    /// When the last request of a record was submitted, ns since the first.
+    pub(crate) fn last_submission(&self) -> Result<Nanoseconds, replay::Error> {
+        let Job::Record { requests, .. } = self else {
+            return Ok(0);
+        };
+        match requests.outline().count.checked_sub(1) {
+            Some(last) => Ok(requests.reader().get(last)?.submitted),
+            None => Ok(0),
+        }
+    }
+
     /// How long such stretches take.
     pub(crate) fn run_sample(
         &self,
@@ -173,10 +184,11 @@ impl Job {
         }
     }
 
-    /// The time that a record takes in another mode, ns.
+    /// The time that a record takes in another mode, or stretches of it, ns.
     pub(crate) fn elapsed_in(
         &self,
         mode: Mode,
+        sample: Option<&Sample>,
         model: &mut dyn Model,
     ) -> Result<Nanoseconds, replay::Error> {
         let Job::Record {
@@ -186,6 +198,9 @@ impl Job {
             return Ok(0);
         };
         let options = Options { mode, ..*options };
+        if let Some(sample) = sample {
+            return sample.replay(model, options);
+        }
         let (mut reader, outline) = (requests.reader(), requests.outline());
         let replayed =
             replay::replay_linked(model, &mut reader, outline, options, &mut |_, _, _| {})?;

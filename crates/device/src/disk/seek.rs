@@ -9,6 +9,9 @@ const MEAN_OF_DISTANCE: f64 = 1.0 / 3.0;
 /// Entries of the table. They are even over the square root of the distance, since the curve is steep at 0.
 const ENTRIES: usize = 4096;
 
+/// Entries of the table of least times, which are even over the distance.
+const STEPS: usize = 256;
+
 /// Seek times over distance, as a table.
 ///
 /// Published are the seek to the next track, the average and the full stroke. Between them the curve
@@ -18,6 +21,8 @@ const ENTRIES: usize = 4096;
 pub struct SeekCurve {
     /// Times in ns at distances (i / ENTRIES)^2; the same for all drives of an array.
     table: Arc<[f64]>,
+    /// Times at distances i / STEPS: what a move over more takes at least, without a root.
+    least: Arc<[f64]>,
     /// Distances below this are within a cylinder and cost nothing.
     cylinder: f64,
     /// Added for writes, ns.
@@ -65,11 +70,22 @@ impl SeekCurve {
 
     fn of(cylinders: f64, time: impl Fn(f64) -> f64) -> SeekCurve {
         let at = |i: usize| (i as f64 / ENTRIES as f64).powi(2);
-        SeekCurve {
+        let mut curve = SeekCurve {
             table: (0..=ENTRIES).map(|i| time(at(i))).collect(),
+            least: Arc::new([]),
             cylinder: 1.0 / cylinders.max(1.0),
             settle: 0.0,
-        }
+        };
+        let step = |i: usize| i as f64 / STEPS as f64;
+        curve.least = (0..=STEPS).map(|i| curve.time(step(i), false)).collect();
+        curve
+    }
+
+    /// What a move over a share of the radius takes at least, ns: for what is out of the question by that alone.
+    #[inline]
+    pub fn at_least(&self, distance: f64) -> f64 {
+        let step = (distance * STEPS as f64) as usize;
+        self.least.get(step).copied().unwrap_or(0.0)
     }
 
     /// The same curve with time added for writes, ns.
@@ -146,6 +162,7 @@ mod tests {
             let curve = SeekCurve::three_points(track * MS, average * MS, (track + span) * MS, 50_000.0);
             let (near, far) = if a < b { (a, b) } else { (b, a) };
             proptest::prop_assert!(curve.time(near, false) <= curve.time(far, false) + 1e-6);
+            proptest::prop_assert!(curve.at_least(near) <= curve.time(near, true));
         }
     }
 }

@@ -167,7 +167,7 @@ pub(crate) struct ReplayArgs {
     /// Replays with drawn figures, from which the interval comes
     #[arg(long, value_name = "N", default_value_t = device::replay::RUNS, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) runs: u32,
-    /// Replay all of a long trace in each of these, and not stretches of it
+    /// Replay all of a long trace in each of these and in other modes, and not stretches of it
     #[arg(long)]
     pub(crate) whole: bool,
     /// Where chance begins

@@ -78,7 +78,7 @@ impl Direct {
 
     /// Writes zeros where something was written.
     pub(super) fn discard(&mut self, offset: u64, len: u64) -> io::Result<()> {
-        const ZEROS: [u8; UNIT as usize] = [0; UNIT as usize];
+        static ZEROS: [u8; UNIT as usize] = [0; UNIT as usize];
         let end = offset + len;
         for unit in offset / UNIT..end.div_ceil(UNIT) {
             if !self.written[unit as usize] {

@@ -122,9 +122,17 @@ fn the_interval_of_a_long_record_comes_from_stretches_and_says_so() {
             .contains("intervals of 4 runs of 32,768 requests, seed 1")
     );
     assert!(!whole.json().unwrap().contains("sampled"));
+    let modes = |report: &Report| report.devices[0].modelled_other_modes_s.clone();
+    let others = (modes(&sampled), modes(&whole));
+    assert_eq!(others.0.len(), 2);
     let of = |report: &Report| report.devices[0].whole().unwrap().modelled.clone();
     let (sampled, whole) = (of(&sampled), of(&whole));
     assert_eq!(sampled.nominal_s, whole.nominal_s);
+    for (one, other) in others.0.iter().zip(&others.1) {
+        assert_eq!(one.0, other.0);
+        let ratio = one.1 / other.1;
+        assert!((0.98..1.02).contains(&ratio), "{one:?} {other:?}");
+    }
     for (one, other) in [
         (sampled.low_s, whole.low_s),
         (sampled.seconds, whole.seconds),
