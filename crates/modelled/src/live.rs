@@ -15,6 +15,7 @@ mod tests;
 pub mod ublk;
 
 use std::io;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -145,15 +146,13 @@ impl Live {
         len: usize,
         answer: impl FnOnce(Vec<u8>) + Send + 'static,
     ) -> io::Result<()> {
-        let bytes = self.store.read(offset, len)?;
-        self.submit(
-            Op::Read,
+        let work = Work {
+            op: Op::Read,
             offset,
-            len as u64,
-            false,
-            Box::new(move || answer(bytes)),
-        );
-        Ok(())
+            len: len as u64,
+            fua: false,
+        };
+        self.serve(work, answer, || self.store.read(offset, len))
     }
 
     /// Writes bytes, and calls `answer` when the device would have them: on its medium with `fua`.
@@ -167,14 +166,27 @@ impl Live {
         fua: bool,
         answer: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        self.store.write(offset, bytes)?;
-        self.submit(Op::Write, offset, bytes.len() as u64, fua, Box::new(answer));
-        Ok(())
+        let work = Work {
+            op: Op::Write,
+            offset,
+            len: bytes.len() as u64,
+            fua,
+        };
+        self.serve(work, |()| answer(), || self.store.write(offset, bytes))
     }
 
     /// Calls `answer` when all completed writes would be on the medium.
     pub fn flush(&self, answer: impl FnOnce() + Send + 'static) {
-        self.submit(Op::Flush, 0, 0, false, Box::new(answer));
+        let work = Work {
+            op: Op::Flush,
+            offset: 0,
+            len: 0,
+            fua: false,
+        };
+        let (due, _) = self.submit(work, Box::new(answer));
+        for answer in due {
+            answer();
+        }
     }
 
     /// Gives bytes up: they read as zeros.
@@ -187,28 +199,64 @@ impl Live {
         len: u64,
         answer: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        self.store.discard(offset, len)?;
-        self.submit(Op::Discard, offset, len, false, Box::new(answer));
-        Ok(())
-    }
-
-    fn submit(&self, op: Op, offset: u64, len: u64, fua: bool, answer: Answer) {
         let work = Work {
-            op,
+            op: Op::Discard,
             offset,
             len,
-            fua,
+            fua: false,
         };
+        self.serve(work, |()| answer(), || self.store.discard(offset, len))
+    }
+
+    /// Has the device take a request, and moves its bytes meanwhile: what that takes is part of the time that the device takes. The
+    /// answer waits for both.
+    fn serve<T: Send + 'static>(
+        &self,
+        work: Work,
+        answer: impl FnOnce(T) + Send + 'static,
+        moved: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<()> {
+        self.store.within(work.offset, work.len)?;
+        let (here, bytes) = sync_channel(1);
+        let (due, is_held) = self.submit(
+            work,
+            Box::new(move || {
+                // None that could not be moved: its front answers that by itself.
+                if let Ok(bytes) = bytes.recv() {
+                    answer(bytes);
+                }
+            }),
+        );
+        let (before, own) = if is_held {
+            (Vec::new(), due)
+        } else {
+            (due, Vec::new())
+        };
+        for answer in before {
+            answer();
+        }
+        let result = moved().map(|bytes| {
+            // The answer may have been dropped with the model.
+            let _ = here.send(bytes);
+        });
+        drop(here);
+        for answer in own {
+            answer();
+        }
+        result
+    }
+
+    /// Submits a request to the model. Returns answers that are due; and whether all are answered at once, this one among them.
+    fn submit(&self, work: Work, answer: Answer) -> (Vec<Answer>, bool) {
         let mut due = Vec::new();
         let mut state = self.state();
         // The clock is read under the lock: the model must not see time go back.
         let now = self.now();
+        let is_held = state.pace.is_held();
         state.pace.submit(now, work, answer, &mut due);
         drop(state);
         self.changed.notify_all();
-        for answer in due {
-            answer();
-        }
+        (due, is_held)
     }
 
     fn now(&self) -> u64 {

@@ -322,7 +322,13 @@ fn sources(catalogue: &Catalogue, device: &Device) -> (Vec<String>, Vec<String>)
         if seen.contains(&device.name) {
             continue;
         }
-        let keys: Vec<&str> = device.assumed().collect();
+        let mut keys: Vec<String> = device.assumed().map(str::to_owned).collect();
+        // A key has several numbers, of which some may be assumed: its source says which.
+        let in_part = device
+            .figures
+            .iter()
+            .filter(|figure| figure.origin == Origin::Published && figure.of.contains("assumed"));
+        keys.extend(in_part.map(|figure| format!("{} in part", figure.key)));
         // A name with a count is a stripe set that was asked for.
         if !keys.is_empty() && catalogue.devices().any(|known| known.name == device.name) {
             assumed.push(format!("{}: {}", device.name, words::list(&keys)));

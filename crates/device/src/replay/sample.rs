@@ -1,8 +1,8 @@
 //! Stretches of a record that stand for the whole.
 //!
-//! An interval takes a dozen replays that differ in the figures of the device and in nothing else. How much longer than the nominal
-//! one such a replay takes is known long before the end of a record with millions of requests. So drawn figures and nominal ones are
-//! replayed over the same stretches, spread evenly, and the ratio is applied to the nominal replay of the whole.
+//! An interval takes a dozen replays that differ in the figures of the device, and a report has other modes beside its own. How much longer
+//! than the nominal one such a replay takes is known long before the end of a record with millions of requests. So it is replayed over
+//! stretches, spread evenly, and so are the nominal figures; the ratio is applied to the nominal replay of the whole.
 
 use super::engine::{Error, Options, replay_from};
 use super::kept::{Kept, Requests};

@@ -85,7 +85,7 @@ pub(crate) struct DeviceCheckArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("front").args(["socket", "fuse", "ublk"]).required(true)))]
+#[command(group(clap::ArgGroup::new("front").args(["socket", "fuse", "ublk", "nbd"]).required(true)))]
 pub(crate) struct DeviceServeArgs {
     /// A device of `fslab device list`; NAMExN is N of them, striped at 64 KiB
     pub(crate) name: String,
@@ -100,6 +100,9 @@ pub(crate) struct DeviceServeArgs {
     /// Name of that file
     #[arg(long, value_name = "NAME", default_value = modelled::live::fuse::NAME, value_parser = file_name, requires = "fuse")]
     pub(crate) file_name: String,
+    /// Serve it as this free device of the kernel's driver nbd, as in /dev/nbd0 (root, the module nbd)
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) nbd: Option<PathBuf>,
     /// Make a disk /dev/ublkbN by the kernel's driver ublk (root, the module ublk_drv)
     #[arg(long)]
     pub(crate) ublk: bool,
@@ -112,7 +115,7 @@ pub(crate) struct DeviceServeArgs {
     /// Answer each line of standard input with the counters so far, as a line of JSON; answer requests at once until
     /// a line `begin NS`, and from then on NS nanoseconds before the model says; end with the input, once the file or disk
     /// is in use no more
-    #[arg(long, conflicts_with = "socket")]
+    #[arg(long, conflicts_with_all = ["socket", "nbd"])]
     pub(crate) controlled: bool,
     /// Keep the bytes in this file, which is made where it is not there [default: in memory]
     #[arg(long, value_name = "FILE")]

@@ -4,6 +4,7 @@
 
 pub(crate) mod checked;
 pub(crate) mod documents;
+pub(crate) mod guest_script;
 pub(crate) mod guests;
 pub(crate) mod launchers;
 

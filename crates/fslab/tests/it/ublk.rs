@@ -3,16 +3,10 @@
 
 use crate::common;
 
-use std::fs;
-use std::path::Path;
-use std::time::Duration;
-
 use crate::modelled_disk::KNOWN;
+use common::guest_script::{Script, line};
 use common::guests::can;
-use guest::initramfs::{Job, Part, Store};
 use guest::kernel::{Cache, Form, Has, Kernel};
-use guest::machine::{self, Accelerator, Engine, Limits, Machine};
-use progress::Silent;
 
 /// The kernel of the cache that has the driver as a module, and runs here.
 fn kernel(cache: &Cache) -> Option<Kernel> {
@@ -56,24 +50,7 @@ const TOOLS: [&str; 15] = [
     "dmesg",
 ];
 
-/// fslab is the guest's `/init`, but not its first process.
-const SCRIPT: &str = r#"#!/bin/bash
-mkdir -p /proc /sys /dev /tmp /run
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mountpoint() { grep -q " $1 " /proc/mounts; }
-mountpoint /dev || mount -t devtmpfs dev /dev
-exec > /dev/console 2>&1 < /dev/null
-mount -t tmpfs tmp /tmp
-while read -r module; do
-  insmod "${module#-}" || case $module in -*) ;; *) echo "cannot load $module" ;; esac
-done < /fslab/modules.order
-for port in /sys/class/virtio-ports/*; do
-  grep -qx lab.result "$port/name" && exec 3<> "/dev/${port##*/}"
-done
-echo '{"say":"ready","release":"x","uptime":1}' >&3
-alive() { echo '{"say":"alive","uptime":1}' >&3; }
-cd /tmp
+const SCRIPT: &str = r#"
 mkdir m
 left() {
   echo "$1: $(ls /dev | grep -c ublkb) disks, $(ls /sys/class/ublk-char 2> /dev/null | grep -c .) nodes," \
@@ -150,59 +127,19 @@ for killed in run both; do
   left "$killed after"
   alive
 done
-echo "the end"
-echo '{"say":"done","code":0}' >&3
-sleep 1
-echo o > /proc/sysrq-trigger
-sleep 60
 "#;
 
 /// What the script prints.
 fn in_a_guest(cache: &Cache, kernel: &Kernel) -> String {
-    let store = Store::open(cache).unwrap();
-    let names = ["virtio_pci", "virtio_console", "ublk", "ext4"];
-    let modules = kernel.modules_for(&names).unwrap();
-    let names: Vec<&str> = modules.iter().map(String::as_str).collect();
-    let parts = [
-        store.tools(&TOOLS).unwrap(),
-        store.init(Path::new(env!("CARGO_BIN_EXE_fslab"))).unwrap(),
-        store.modules(kernel, &names).unwrap(),
-    ];
-    let parts: Vec<&Part> = parts.iter().collect();
-    let job = Job::default()
-        .file(Path::new("/script"), 0o755, SCRIPT.into())
-        .file(Path::new("/known.toml"), 0o644, KNOWN.into());
-    let temp = tempfile::tempdir().unwrap();
-    let machine = Machine {
-        engine: Engine::Qemu(Accelerator::promised()),
-        kernel: kernel.image.clone(),
-        libraries: None,
-        initramfs: machine::initramfs(&parts, &job).unwrap(),
-        memory: 1536 << 20,
-        cpus: 2,
-        persistent: None,
-        disks: Vec::new(),
-        append: vec!["rdinit=/script".into()],
-        limits: Limits {
-            silence: Duration::from_secs(240),
-            ..Limits::default()
-        },
-        console: temp.path().join("console"),
-        files: temp.path().join("files"),
-    };
-    let ended = machine.run(&mut |_| true, &Silent);
-    let console = fs::read(temp.path().join("console")).unwrap_or_default();
-    let console = String::from_utf8_lossy(&console).replace('\r', "");
-    println!("{console}");
-    let ended = ended.unwrap_or_else(|error| panic!("{error}\n{console}"));
-    assert_eq!(ended.code, 0, "{console}");
-    console
-}
-
-/// The rest of the line that begins so.
-fn line<'a>(console: &'a str, begin: &str) -> &'a str {
-    let found = console.lines().find_map(|line| line.strip_prefix(begin));
-    found.unwrap_or_else(|| panic!("no line {begin:?}: {console}"))
+    let modules = ["virtio_pci", "virtio_console", "ublk", "ext4"];
+    let files = [("/known.toml", KNOWN)];
+    Script {
+        tools: &TOOLS,
+        modules: &modules,
+        text: SCRIPT,
+        files: &files,
+    }
+    .printed(cache, kernel)
 }
 
 #[test]

@@ -3,9 +3,13 @@
 //! The protocol is described in `doc/proto.md` of the reference implementation (NetworkBlockDevice/nbd). One export; its name is
 //! not looked at. Options and requests that are not known are answered as the protocol says, lengths are bounded.
 
+mod kernel;
+
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
+
+pub use kernel::Attached;
 
 use super::Live;
 
@@ -79,6 +83,11 @@ pub fn serve(live: &Arc<Live>, mut stream: UnixStream) -> io::Result<()> {
     if !negotiate(live, &mut stream)? {
         return Ok(());
     }
+    requests(live, stream)
+}
+
+/// Serves requests until the client leaves.
+fn requests(live: &Arc<Live>, mut stream: UnixStream) -> io::Result<()> {
     let out = Arc::new(Mutex::new(stream.try_clone()?));
     while request(live, &mut stream, &out)? {}
     Ok(())

@@ -53,6 +53,11 @@ impl<T> Pace<T> {
         self.lead = lead;
     }
 
+    /// Whether it answers at once.
+    pub(super) fn is_held(&self) -> bool {
+        self.lead.is_none()
+    }
+
     /// What it has done so far.
     pub(super) fn served(&self) -> Served {
         self.served

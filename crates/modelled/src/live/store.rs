@@ -55,7 +55,7 @@ impl Store {
         self.size
     }
 
-    fn within(&self, offset: u64, len: u64) -> io::Result<()> {
+    pub(super) fn within(&self, offset: u64, len: u64) -> io::Result<()> {
         let fits = offset.checked_add(len).is_some_and(|end| end <= self.size);
         if fits {
             Ok(())

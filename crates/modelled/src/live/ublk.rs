@@ -138,8 +138,10 @@ impl Disk {
             while let Some(taken) = queue.take() {
                 // A tag that was taken back has no request.
                 let Ok(request) = taken else { continue };
+                // The device has it from now on; moving its bytes is part of the time that it takes.
+                let came = self.now();
                 let result = self.moved(&mut queue, &request);
-                self.submit(&request, result, &mut due);
+                self.submit(came, &request, result, &mut due);
             }
         }
     }
@@ -167,7 +169,7 @@ impl Disk {
     }
 
     /// Has a request answered when the model says; one that failed at once.
-    fn submit(&self, request: &Request, result: i32, due: &mut Vec<Answer>) {
+    fn submit(&self, came: u64, request: &Request, result: i32, due: &mut Vec<Answer>) {
         let op = match request.op {
             ublk::Op::Read => Op::Read,
             ublk::Op::Write => Op::Write,
@@ -190,7 +192,7 @@ impl Disk {
             fua: request.fua,
         };
         let mut pace = self.pace();
-        pace.submit(self.now(), work, answer, due);
+        pace.submit(came, work, answer, due);
     }
 
     fn now(&self) -> u64 {

@@ -247,6 +247,8 @@ impl Found<'_, '_> {
     fn tell_block(&mut self, trace: &mut Trace, block: u64) {
         match &mut trace.reporting {
             Some((_, last)) if *last + 1 == block => *last = block,
+            // e2fsck begins each inode after block 0, so block 1 as the first is a range from there.
+            None if block == 1 => trace.reporting = Some((0, 1)),
             _ => {
                 self.report_run(trace);
                 trace.reporting = Some((block, block));

@@ -76,10 +76,11 @@ fn on_a_front(
             modelled::live::in_time(Does::Answers);
             live.run();
         });
-        let result = match (&args.socket, &args.fuse) {
-            (Some(socket), _) => on_socket(&live, socket, interrupt),
-            (None, Some(folder)) => on_fuse(scope, &live, folder, args, interrupt),
-            (None, None) => Ok(()),
+        let result = match (&args.socket, &args.fuse, &args.nbd) {
+            (Some(socket), _, _) => on_socket(&live, socket, interrupt),
+            (None, Some(folder), _) => on_fuse(scope, &live, folder, args, interrupt),
+            (None, None, Some(device)) => on_nbd(scope, &live, device, interrupt),
+            (None, None, None) => Ok(()),
         };
         live.stop();
         result.map(|()| live.served())
@@ -242,6 +243,39 @@ fn on_fuse<'scope, 'env>(
         Ok(result) => Ok(result?),
         Err(_) => Err(anyhow::anyhow!(
             "the server of the file ended early; please report it"
+        )),
+    }
+}
+
+/// Serves a device of the kernel's driver, which a thread of this process lends itself to.
+fn on_nbd<'scope, 'env>(
+    scope: &'scope std::thread::Scope<'scope, 'env>,
+    live: &'env Arc<Live>,
+    device: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let attached = nbd::Attached::new(device, live).map_err(|error| {
+        usage(format!(
+            "{}: {error}; --nbd needs root and a free device of the driver nbd (modprobe nbd)",
+            out::path(device)
+        ))
+    })?;
+    let attached = Arc::new(attached);
+    let (theirs, drivers) = (Arc::clone(&attached), Arc::clone(&attached));
+    let server = scope.spawn(move || {
+        modelled::live::in_time(Does::Requests);
+        theirs.serve(live)
+    });
+    scope.spawn(move || drivers.lend());
+    out::say(&format!("fslab: serving {}", out::path(device)));
+    while !interrupt.is_raised() && !server.is_finished() {
+        std::thread::sleep(TICK);
+    }
+    attached.disconnect();
+    match server.join() {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(anyhow::anyhow!(
+            "the server of the device ended early; please report it"
         )),
     }
 }

@@ -153,6 +153,12 @@ const CASES: &[Case] = &[
         "copy f g",
         &[&P1B_DUP_RANGE, &P1D_DUP_FILE_LIST, &P1D_DELETE_QUESTION],
     ),
+    // Block 1 as the first that is shared is the end of a range.
+    (
+        EXT2,
+        "sif f block[0] 1",
+        &[&P1B_DUP_RANGE, &P1D_DUP_FILE, &P1D_SHARE_METADATA],
+    ),
     (EXT3, "copy f g", &[&P1D_CLONE_QUESTION]),
     (EXT4, "copy f g", &[&P1D_NUM_DUP_INODES]),
     (EXT4, "copy pieces g", &[&P1D_NUM_DUP_INODES]),

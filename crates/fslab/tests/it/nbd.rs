@@ -1,0 +1,101 @@
+//! A modelled disk of the kernel's driver of network block devices, in a guest whose kernel has it.
+
+use crate::common;
+
+use crate::modelled_disk::KNOWN;
+use common::guest_script::{Script, line};
+use common::guests::can;
+use guest::kernel::{Cache, Form, Has};
+
+const SCRIPT: &str = r#"
+mkdir m
+size() { cat /sys/block/nbd0/size; }
+/init device serve known --devices-file /known.toml --size 128m --nbd /dev/nbd0 2> err.txt &
+server=$!
+for _ in {1..300}; do [ "$(size)" != 0 ] && break; sleep 0.1; done
+echo "advertised: $(size) sectors, $(cat /sys/block/nbd0/queue/write_cache)"
+/init device bench /dev/nbd0 --format json > fit.json
+echo "fit $(cat fit.json | while read -r line; do echo -n "$line "; done)"
+alive
+mke2fs -q -t ext4 -E nodiscard /dev/nbd0 && mount -t ext4 /dev/nbd0 m
+dd if=/dev/urandom of=m/file bs=64k count=64 conv=fsync 2> /dev/null
+written=$(cksum < m/file)
+umount m
+mount -t ext4 /dev/nbd0 m
+[ "$written" = "$(cksum < m/file)" ] && echo "read back"
+umount m
+e2fsck -fn /dev/nbd0 > /dev/null 2>&1 && echo "clean"
+alive
+for node in /dev/nbd0 /dev/null /dev/none; do
+  /init device serve nvme-2018 --size 64m --nbd $node 2> other.txt
+  echo "refused $node: $? $(cat other.txt)"
+done
+kill -INT $server
+wait $server
+echo "code $?"
+echo "after: $(size) sectors"
+"#;
+
+const TOOLS: [&str; 12] = [
+    "bash",
+    "mount",
+    "umount",
+    "insmod",
+    "mke2fs",
+    "mkfs.ext4",
+    "e2fsck",
+    "dd",
+    "cksum",
+    "sleep",
+    "grep",
+    "cat",
+];
+
+#[test]
+fn a_disk_of_the_kernels_nbd_driver_serves_a_filesystem_and_leaves_nothing_needs_qemu() {
+    if !can("qemu") {
+        return;
+    }
+    let cache = Cache::open(None).unwrap();
+    let mut kernels = cache.kernels().unwrap();
+    kernels.retain(|kernel| {
+        kernel.form == Form::Vmlinux && kernel.capabilities.get("nbd") == Some(Has::Module)
+    });
+    let Some(kernel) = kernels.pop() else {
+        testkit::skip!("no kernel with nbd in the cache; fslab kernel fetch 6.1");
+        return;
+    };
+    let console = Script {
+        tools: &[&TOOLS[..], &["mkdir"]].concat(),
+        modules: &["virtio_pci", "virtio_console", "nbd", "ext4"],
+        text: SCRIPT,
+        files: &[("/known.toml", KNOWN)],
+    }
+    .printed(&cache, &kernel);
+    // The SSD below the controller has a buffer that a flush drains.
+    assert_eq!(line(&console, "advertised: "), "262144 sectors, write back");
+    for result in ["read back", "clean", "the end"] {
+        assert!(
+            console.lines().any(|line| line == result),
+            "{result}: {console}"
+        );
+    }
+    assert!(
+        line(&console, "refused /dev/nbd0: 2 ").contains("busy"),
+        "{console}"
+    );
+    let none = line(&console, "refused /dev/null: 2 ");
+    assert!(none.contains("not a device of the driver nbd"), "{console}");
+    assert!(
+        line(&console, "refused /dev/none: 2 ").contains("No such file"),
+        "{console}"
+    );
+    // A busy machine may answer late.
+    assert!(matches!(line(&console, "code "), "0" | "7"), "{console}");
+    assert_eq!(line(&console, "after: "), "0 sectors");
+    let fit: serde_json::Value = serde_json::from_str(line(&console, "fit ")).unwrap();
+    let figure = |name: &str| fit["figures"][name].as_f64().unwrap();
+    // The device takes 5 ms a request and 10 ms shared; an emulated guest answers late, and never early.
+    assert!((0.0049..0.0075).contains(&figure("request_s")), "{fit}");
+    assert!((0.0098..0.016).contains(&figure("latency_s")), "{fit}");
+}
