@@ -298,6 +298,8 @@ fn verified(node: &str) -> Result<()> {
         "--iodepth=8",
         "--verify=crc32c",
         "--do_verify=1",
+        // Its state would be a file in the current folder.
+        "--verify_state_save=0",
         "--verify_fatal=1",
         &target,
     ])
