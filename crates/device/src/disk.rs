@@ -422,19 +422,11 @@ impl Disk {
         }
     }
 
-    fn pending(&self, arrived: Nanoseconds, request: Request) -> Pending {
-        let kind = match request.op {
+    fn kind(&self, request: &Request) -> Kind {
+        match request.op {
             Op::Flush => Kind::Flush,
-            _ if self.is_cached(&request) => Kind::Cached,
+            _ if self.is_cached(request) => Kind::Cached,
             _ => Kind::Positioned,
-        };
-        Pending {
-            kind,
-            place: self.place(request.offset),
-            request,
-            arrived,
-            number: 0,
-            after: self.cache.received() + self.incoming.len() as u64,
         }
     }
 }
@@ -446,8 +438,10 @@ impl Model for Disk {
 
     fn submit(&mut self, now: Nanoseconds, request: Request) {
         self.run(now);
-        let pending = self.pending(now, request);
-        self.queue.push(pending);
+        let after = self.cache.received() + self.incoming.len() as u64;
+        let place = self.place(request.offset);
+        self.queue
+            .push(now, self.kind(&request), request, place, after);
         self.start(now);
     }
 

@@ -143,6 +143,22 @@ fn drive(folder: &Path, name: &'static str) -> Result<Drive, Error> {
 mod tests {
     use super::*;
 
+    /// `FSLAB_DISKSIM` names the folder of the data.
+    #[test]
+    fn means_are_within_10_percent_and_demerits_within_15_on_three_of_four_real_drives() {
+        let Some(folder) = std::env::var_os("FSLAB_DISKSIM") else {
+            testkit::skip!("FSLAB_DISKSIM does not name the folder of DiskSim's validation data");
+            return;
+        };
+        let drives = Drives::compare(Path::new(&folder)).unwrap();
+        println!("{}", drives.text());
+        let (means, demerits) = drives.met();
+        assert!(
+            means >= 3 && demerits >= 3,
+            "means {means}, demerits {demerits}"
+        );
+    }
+
     #[test]
     fn a_folder_without_the_data_says_what_is_missing() {
         let folder = tempfile::tempdir().unwrap();

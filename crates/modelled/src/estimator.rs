@@ -227,9 +227,11 @@ impl Task<'_> {
             Task::Nominal | Task::Drawn(_, None) => {
                 job.run(model).map(|outcome| Done::Whole(Box::new(outcome)))
             }
-            Task::Other(mode, sample) => job.elapsed_in(*mode, *sample, model).map(Done::Taken),
+            Task::Other(mode, sample) => {
+                job.elapsed_in(Some(*mode), *sample, model).map(Done::Taken)
+            }
             Task::Sampled(sample) | Task::Drawn(_, Some(sample)) => {
-                job.run_sample(sample, model).map(Done::Taken)
+                job.elapsed_in(None, Some(sample), model).map(Done::Taken)
             }
         };
         done.map_err(|source| Error::Replay {

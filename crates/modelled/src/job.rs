@@ -172,22 +172,10 @@ impl Job {
         }
     }
 
-    /// How long such stretches take.
-    pub(crate) fn run_sample(
-        &self,
-        sample: &Sample,
-        model: &mut dyn Model,
-    ) -> Result<Nanoseconds, replay::Error> {
-        match self {
-            Job::Record { options, .. } => sample.replay(model, *options),
-            Job::Program { .. } => Ok(0),
-        }
-    }
-
-    /// The time that a record takes in another mode, or stretches of it, ns.
+    /// The time that a record takes, or stretches of it, ns: in its own mode where none is given.
     pub(crate) fn elapsed_in(
         &self,
-        mode: Mode,
+        mode: Option<Mode>,
         sample: Option<&Sample>,
         model: &mut dyn Model,
     ) -> Result<Nanoseconds, replay::Error> {
@@ -197,6 +185,7 @@ impl Job {
         else {
             return Ok(0);
         };
+        let mode = mode.unwrap_or(options.mode);
         let options = Options { mode, ..*options };
         if let Some(sample) = sample {
             return sample.replay(model, options);

@@ -1,13 +1,13 @@
 //! What is gathered while btt's state machine runs.
 
+use rustc_hash::FxHashMap;
+
 use super::latency::Latencies;
 use super::process::{Accounts, Kind};
 use super::scatter::{Point, Sampler};
 use super::sizes::Sizes;
 use super::timeline::Recorder;
 use super::{Analysis, Chains, Depth, Direction, DirectionSummary, Losses};
-use rustc_hash::FxHashMap;
-
 use crate::btt::average::Interval;
 use crate::file::Event;
 use crate::record::{Category, Head};

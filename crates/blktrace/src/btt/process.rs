@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::average::Averages;
-use super::range::Regions;
 use rustc_hash::FxHashMap;
 
+use super::average::Averages;
+use super::range::Regions;
 use crate::file::Event;
 
 #[derive(Default)]

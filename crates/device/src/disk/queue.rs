@@ -20,9 +20,7 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) request: Request,
-    pub(super) kind: Kind,
-    pub(super) arrived: Nanoseconds,
-    /// How many requests came before it; set by the queue.
+    /// How many requests came before it.
     pub(super) number: u64,
     /// Where its first byte is.
     pub(super) place: Place,
@@ -49,18 +47,30 @@ impl Queue {
         self.positioned.len() + self.cached.len() + self.flushes.len()
     }
 
-    pub(super) fn push(&mut self, mut pending: Pending) {
-        pending.number = self.came;
-        self.came += 1;
-        if pending.kind == Kind::Positioned && self.positioned.is_empty() {
-            self.oldest_since = pending.arrived;
+    /// Adds a request that comes now.
+    pub(super) fn push(
+        &mut self,
+        now: Nanoseconds,
+        kind: Kind,
+        request: Request,
+        place: Place,
+        after: u64,
+    ) {
+        if kind == Kind::Positioned && self.positioned.is_empty() {
+            self.oldest_since = now;
         }
-        let list = match pending.kind {
+        let list = match kind {
             Kind::Positioned => &mut self.positioned,
             Kind::Cached => &mut self.cached,
             Kind::Flush => &mut self.flushes,
         };
-        list.push_back(pending);
+        list.push_back(Pending {
+            request,
+            number: self.came,
+            place,
+            after,
+        });
+        self.came += 1;
     }
 
     /// Those that wait for the head, as two slices: an iterator over both is slower than the arithmetic that is done with each.

@@ -1,4 +1,4 @@
-//! The models from outside: against real drives, under random loads, and with planted errors.
+//! The models from outside: under random loads, and with planted errors.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,5 +7,4 @@
 )]
 
 mod planted;
-mod real_drives;
 mod trees;

@@ -8,23 +8,12 @@ use common::guests::can;
 use guest::kernel::{Cache, Form, Has};
 
 const SCRIPT: &str = r#"
-mkdir m
 size() { cat /sys/block/nbd0/size; }
 /init device serve known --devices-file /known.toml --size 128m --nbd /dev/nbd0 2> err.txt &
 server=$!
 for _ in {1..300}; do [ "$(size)" != 0 ] && break; sleep 0.1; done
 echo "advertised: $(size) sectors, $(cat /sys/block/nbd0/queue/write_cache)"
-/init device bench /dev/nbd0 --format json > fit.json
-echo "fit $(cat fit.json | while read -r line; do echo -n "$line "; done)"
-alive
-mke2fs -q -t ext4 -E nodiscard /dev/nbd0 && mount -t ext4 /dev/nbd0 m
-dd if=/dev/urandom of=m/file bs=64k count=64 conv=fsync 2> /dev/null
-written=$(cksum < m/file)
-umount m
-mount -t ext4 /dev/nbd0 m
-[ "$written" = "$(cksum < m/file)" ] && echo "read back"
-umount m
-e2fsck -fn /dev/nbd0 > /dev/null 2>&1 && echo "clean"
+exercise /dev/nbd0
 alive
 for node in /dev/nbd0 /dev/null /dev/none; do
   /init device serve nvme-2018 --size 64m --nbd $node 2> other.txt

@@ -51,7 +51,6 @@ const TOOLS: [&str; 15] = [
 ];
 
 const SCRIPT: &str = r#"
-mkdir m
 left() {
   echo "$1: $(ls /dev | grep -c ublkb) disks, $(ls /sys/class/ublk-char 2> /dev/null | grep -c .) nodes," \
     "$(grep -c -e ' /tmp/m ' -e ' /tmp/run' /proc/mounts) mounts"
@@ -66,17 +65,7 @@ exec 4>&"${served[1]}" 5<&"${served[0]}"
 echo 'begin 0' >&4
 read -r _ <&5 || cat err.txt
 echo "advertised: $(cat /sys/block/ublkb0/queue/write_cache), rotational $(cat /sys/block/ublkb0/queue/rotational)"
-/init device bench /dev/ublkb0 --format json > fit.json
-echo "fit $(cat fit.json | while read -r line; do echo -n "$line "; done)"
-alive
-mke2fs -q -t ext4 -E nodiscard /dev/ublkb0 && mount -t ext4 /dev/ublkb0 m
-dd if=/dev/urandom of=m/file bs=64k count=64 conv=fsync 2> /dev/null
-written=$(cksum < m/file)
-umount m
-mount -t ext4 /dev/ublkb0 m
-[ "$written" = "$(cksum < m/file)" ] && echo "read back"
-umount m
-e2fsck -fn /dev/ublkb0 > /dev/null 2>&1 && echo "clean"
+exercise /dev/ublkb0
 echo >&4
 read -r counters <&5
 echo "counters $counters"

@@ -103,9 +103,7 @@ impl Inside<'_> {
             .map_err(|error| error.to_string())?;
         executor.leave_logs();
         if self.persistent {
-            let node = Path::new(PERSISTENT);
-            appears(node, PATIENCE)?;
-            executor.store_on(node.to_owned());
+            executor.store_on(persistent(PATIENCE)?);
         }
         if let Some(context) = context {
             let hash = context.value("run.binary_sha256").and_then(Value::as_str);
@@ -148,35 +146,31 @@ fn is_result(path: &str) -> bool {
     !matches!(first, "lock" | "images" | "mnt" | "events.jsonl") && first != rig::undo::FILE
 }
 
-/// Waits for a node that a driver makes.
-fn appears(node: &Path, patience: Duration) -> Result<(), String> {
+/// Looks for what a driver makes until it is there.
+fn appears<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
-    while !node.exists() {
-        if begun.elapsed() >= patience {
-            return Err(format!(
-                "no {}: are its drivers (virtio_pmem, nd_pmem) among the modules?",
-                node.display()
-            ));
+    loop {
+        let found = look();
+        if found.is_some() || begun.elapsed() >= patience {
+            return found;
         }
         thread::sleep(Duration::from_millis(10));
     }
-    Ok(())
+}
+
+/// The node of persistent memory.
+fn persistent(patience: Duration) -> Result<PathBuf, String> {
+    let node = Path::new(PERSISTENT);
+    appears(patience, || node.exists().then(|| node.to_owned())).ok_or_else(|| {
+        format!("no {PERSISTENT}: are its drivers (virtio_pmem, nd_pmem) among the modules?")
+    })
 }
 
 /// The node of the disk with this serial.
 fn disk(class: &Path, serial: &str, patience: Duration) -> Result<PathBuf, String> {
-    let begun = Instant::now();
-    loop {
-        if let Some(node) = with_serial(class, serial) {
-            return Ok(node);
-        }
-        if begun.elapsed() >= patience {
-            return Err(format!(
-                "no disk has the serial {serial}: is its driver (virtio_blk) among the modules?"
-            ));
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+    appears(patience, || with_serial(class, serial)).ok_or_else(|| {
+        format!("no disk has the serial {serial}: is its driver (virtio_blk) among the modules?")
+    })
 }
 
 fn with_serial(class: &Path, serial: &str) -> Option<PathBuf> {

@@ -8,21 +8,19 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
+use blockio::Buffer;
+
 /// Requests, and the memory for them, begin and end at multiples of this: a logical block of most devices.
 const BLOCK: u64 = 512;
 /// Bytes that are moved at a time.
 const CHUNK: u64 = 1 << 20;
 /// Bytes of a unit of which it is known whether it was written.
 const UNIT: u64 = 64 << 10;
-/// What the memory is aligned to: a page, which each device takes.
-const ALIGNED: usize = 4096;
 
 /// A device, and memory that its requests can use: nothing is allocated while it serves.
 pub(super) struct Direct {
     file: File,
-    memory: Vec<u8>,
-    /// Where the aligned part begins.
-    from: usize,
+    memory: Buffer,
     /// Whether each unit may have something else than zeros: a filesystem that is made gives up the whole device first.
     written: Vec<bool>,
 }
@@ -39,21 +37,18 @@ struct Part {
 
 impl Direct {
     /// On a blank device that is open with `O_DIRECT`.
-    pub(super) fn new(file: File, size: u64) -> Direct {
-        // A chunk that begins and ends within blocks has one block more.
-        let memory = vec![0; (CHUNK + 2 * BLOCK) as usize + ALIGNED];
-        let from = memory.as_ptr().align_offset(ALIGNED).min(ALIGNED);
-        Direct {
+    pub(super) fn new(file: File, size: u64) -> io::Result<Direct> {
+        Ok(Direct {
             file,
-            memory,
-            from,
+            // A chunk that begins and ends within blocks has one block more; a page is what each device takes.
+            memory: Buffer::new((CHUNK + 2 * BLOCK) as usize, 1)?,
             written: vec![false; size.div_ceil(UNIT) as usize],
-        }
+        })
     }
 
     pub(super) fn read(&mut self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         for part in parts(offset, bytes.len()) {
-            let memory = &mut self.memory[self.from..self.from + part.len];
+            let memory = &mut self.memory.whole()[..part.len];
             self.file.read_exact_at(memory, part.begin)?;
             bytes[part.of].copy_from_slice(&memory[part.wanted]);
         }
@@ -62,7 +57,7 @@ impl Direct {
 
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         for part in parts(offset, bytes.len()) {
-            let memory = &mut self.memory[self.from..self.from + part.len];
+            let memory = &mut self.memory.whole()[..part.len];
             if part.wanted != (0..part.len) {
                 self.file.read_exact_at(memory, part.begin)?;
             }
@@ -133,8 +128,8 @@ mod tests {
             // A file takes what a device takes, and less: the blocks are checked here.
             let file = tempfile::tempfile().unwrap();
             file.set_len(SIZE as u64).unwrap();
-            let mut direct = Direct::new(file, SIZE as u64);
-            prop_assert_eq!(direct.memory[direct.from..].as_ptr().align_offset(ALIGNED), 0);
+            let mut direct = Direct::new(file, SIZE as u64).unwrap();
+            prop_assert_eq!(direct.memory.whole().as_ptr().align_offset(4096), 0);
             let mut expected = vec![0_u8; SIZE];
             for (from, len, byte, is_discarded) in writes {
                 let to = (from + len).min(SIZE);

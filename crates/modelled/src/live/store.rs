@@ -44,11 +44,23 @@ impl Store {
     }
 
     /// On a block device that is open for reading and writing past the page cache, at least as large as the store, and blank.
-    pub fn device(file: File, size: u64) -> Store {
-        Store {
+    ///
+    /// # Errors
+    /// There is no memory for its requests.
+    pub fn device(file: File, size: u64) -> io::Result<Store> {
+        Ok(Store {
             size,
-            place: Place::Device(Mutex::new(Direct::new(file, size))),
-        }
+            place: Place::Device(Mutex::new(Direct::new(file, size)?)),
+        })
+    }
+
+    /// Whether its first MiB has zeros alone.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn begins_blank(&self) -> io::Result<bool> {
+        let begin = self.read(0, self.size.min(1 << 20) as usize)?;
+        Ok(begin.iter().all(|byte| *byte == 0))
     }
 
     pub(super) fn size(&self) -> u64 {

@@ -115,13 +115,17 @@ fn table(out: &mut String, heads: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-fn cells(report: &Report, cells: impl Fn(&DeviceReport, &Row) -> Vec<String>) -> Vec<Vec<String>> {
+/// The cells of all rows. `cells` is given the row's number: the first is the whole.
+fn cells(
+    report: &Report,
+    cells: impl Fn(&DeviceReport, usize, &Row) -> Vec<String>,
+) -> Vec<Vec<String>> {
     let of_device = |device: &DeviceReport| -> Vec<Vec<String>> {
         let of_row = |(index, row): (usize, &Row)| {
             let indent = if index == 0 { "" } else { "  " };
             let name = words::printable(&row.name);
             let mut all = vec![format!("{indent}{name}")];
-            all.extend(cells(device, row));
+            all.extend(cells(device, index, row));
             all
         };
         device.rows.iter().enumerate().map(of_row).collect()
@@ -134,10 +138,9 @@ fn or_dash(value: Option<f64>) -> String {
 }
 
 fn durations(out: &mut String, report: &Report) {
-    let rows = cells(report, |device, row| {
+    let rows = cells(report, |device, number, row| {
         let modelled = &row.modelled;
-        let is_whole = device.whole().is_some_and(|whole| std::ptr::eq(whole, row));
-        let busy = is_whole.then_some(device.modelled_busy_percent);
+        let busy = (number == 0).then_some(device.modelled_busy_percent);
         let busy = busy.or(modelled.busy_percent);
         let interval = match (modelled.low_s, modelled.high_s) {
             (Some(low), Some(high)) => format!("{} to {}", significant(low), significant(high)),
@@ -168,7 +171,7 @@ fn durations(out: &mut String, report: &Report) {
 
 fn responses(out: &mut String, report: &Report) {
     out.push_str("\nResponse times, ms (modelled)\n");
-    let rows = cells(report, |_, row| {
+    let rows = cells(report, |_, _, row| {
         let modelled = &row.modelled;
         [
             modelled.mean_ms,

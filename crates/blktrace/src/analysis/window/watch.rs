@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::super::Kind;
 use super::super::process::is_journal;
 use super::tally::Tally;
 use super::{Places, Window};
-use rustc_hash::FxHashMap;
-
 use crate::file::Event;
 use crate::record::{Action, Category, Head, Notify};
 

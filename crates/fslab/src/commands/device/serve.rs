@@ -5,10 +5,11 @@ mod driver;
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom};
-use std::os::unix::fs::{FileExt as _, FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use device::Variation;
@@ -100,18 +101,17 @@ fn unfit(path: &Path, why: &str) -> anyhow::Error {
 fn stored(path: &Path, size: u64) -> anyhow::Result<Store> {
     let is_device = |metadata: Metadata| metadata.file_type().is_block_device();
     if std::fs::metadata(path).is_ok_and(is_device) {
-        return Ok(Store::device(persistent(path, size)?, size));
+        return persistent(path, size);
     }
     Ok(Store::file(file(path, size)?, size))
 }
 
 /// Persistent memory that has room and nothing on it. A disk takes time of its own, so it is no store; it would be overwritten, too.
-fn persistent(path: &Path, size: u64) -> anyhow::Result<File> {
+fn persistent(path: &Path, size: u64) -> anyhow::Result<Store> {
     let wrong = |why: &str| unfit(path, why);
     let real = std::fs::canonicalize(path)?;
-    let is_persistent = real.strip_prefix("/dev/pmem").is_ok();
     let name = real.file_name().unwrap_or_default().to_string_lossy();
-    if !is_persistent && !name.starts_with("pmem") {
+    if !name.starts_with("pmem") {
         return Err(wrong("a block device that is no persistent memory (pmem)"));
     }
     // O_EXCL: not while it is mounted, or another program's.
@@ -127,22 +127,13 @@ fn persistent(path: &Path, size: u64) -> anyhow::Result<File> {
         let (has, needs) = (words::bytes(has), words::bytes(size));
         return Err(wrong(&format!("has {has}, and the device {needs}")));
     }
-    if !is_blank(&file)? {
+    let store = Store::device(file, size)?;
+    if !store.begins_blank()? {
         return Err(wrong(
             "its first MiB has data, which would be overwritten (dd if=/dev/zero bs=1M count=1 clears it)",
         ));
     }
-    Ok(file)
-}
-
-/// Whether the first MiB has zeros alone.
-fn is_blank(file: &File) -> io::Result<bool> {
-    const MIB: usize = 1 << 20;
-    let mut memory = vec![0_u8; MIB + 4096];
-    let from = memory.as_ptr().align_offset(4096).min(4096);
-    let begin = &mut memory[from..from + MIB];
-    file.read_exact_at(begin, 0)?;
-    Ok(begin.iter().all(|byte| *byte == 0))
+    Ok(store)
 }
 
 /// A store's file of that size.
@@ -239,10 +230,15 @@ fn on_fuse<'scope, 'env>(
         std::thread::sleep(TICK);
     }
     mounted.unmount();
+    ended(server)
+}
+
+/// How the thread that takes requests ended.
+fn ended(server: ScopedJoinHandle<'_, io::Result<()>>) -> anyhow::Result<()> {
     match server.join() {
         Ok(result) => Ok(result?),
         Err(_) => Err(anyhow::anyhow!(
-            "the server of the file ended early; please report it"
+            "the server of the disk ended early; please report it"
         )),
     }
 }
@@ -272,12 +268,7 @@ fn on_nbd<'scope, 'env>(
         std::thread::sleep(TICK);
     }
     attached.disconnect();
-    match server.join() {
-        Ok(result) => Ok(result?),
-        Err(_) => Err(anyhow::anyhow!(
-            "the server of the device ended early; please report it"
-        )),
-    }
+    ended(server)
 }
 
 impl Controlled for Live {

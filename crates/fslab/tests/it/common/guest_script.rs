@@ -9,7 +9,8 @@ use guest::kernel::{Cache, Kernel};
 use guest::machine::{self, Accelerator, Engine, Limits, Machine};
 use progress::Silent;
 
-/// Mounts, modules, and the channel to the host: `alive` says that the script goes on.
+/// Mounts, modules, and the channel to the host: `alive` says that the script goes on. `exercise` measures a disk, and has a filesystem on it
+/// write and read back.
 const BEGIN: &str = r#"#!/bin/bash
 mkdir -p /proc /sys /dev /tmp /run
 mount -t proc proc /proc
@@ -27,6 +28,20 @@ done
 echo '{"say":"ready","release":"x","uptime":1}' >&3
 alive() { echo '{"say":"alive","uptime":1}' >&3; }
 cd /tmp
+mkdir m
+exercise() {
+  /init device bench "$1" --format json > fit.json
+  echo "fit $(cat fit.json | while read -r line; do echo -n "$line "; done)"
+  alive
+  mke2fs -q -t ext4 -E nodiscard "$1" && mount -t ext4 "$1" m
+  dd if=/dev/urandom of=m/file bs=64k count=64 conv=fsync 2> /dev/null
+  written=$(cksum < m/file)
+  umount m
+  mount -t ext4 "$1" m
+  [ "$written" = "$(cksum < m/file)" ] && echo "read back"
+  umount m
+  e2fsck -fn "$1" > /dev/null 2>&1 && echo "clean"
+}
 "#;
 
 /// Powers the guest off.

@@ -67,7 +67,7 @@ impl Bases<'_> {
                 disks,
                 ours,
                 discard,
-                store: _,
+                ..
             } => {
                 if !sizes.is_empty() && sizes.len() != disks.len() && disks.len() != 1 {
                     return Err(Error::Cannot {
