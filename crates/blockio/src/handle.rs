@@ -32,7 +32,7 @@ pub(crate) struct Handle {
 impl Handle {
     /// Opens it: `direct` with O_DIRECT.
     ///
-    /// O_NONBLOCK keeps a pipe from hanging before it is refused. O_NOATIME, where we may, keeps
+    /// O_NONBLOCK keeps a pipe from hanging before it is refused, and is then taken off. O_NOATIME, where we may, keeps
     /// even the time of the last access; that it is never written goes without saying.
     pub(crate) fn open(path: &Path, direct: bool) -> Result<Handle, OpenError> {
         let file = open_read_only(path, direct)?;
@@ -49,6 +49,10 @@ impl Handle {
                 kind: kind_name(kind),
             });
         }
+        let flags = rustix::fs::fcntl_getfl(&file).map_err(failed)?;
+        // With it io_uring answers EAGAIN, and does not try again, where a driver cannot say whether it would block: md's
+        // RAID-5, some targets of device-mapper, all of them in old kernels. Reads were then done one at a time.
+        rustix::fs::fcntl_setfl(&file, flags & !OFlags::NONBLOCK).map_err(failed)?;
         // A device has no size of its own in stat(2), but an end that can be sought.
         let len = if device {
             seek(&file, SeekFrom::End(0)).map_err(failed)?
@@ -262,6 +266,16 @@ fn alignment(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn io_uring_may_wait_for_a_driver() {
+        let dir = tempfile::tempdir().unwrap();
+        let image = dir.path().join("image");
+        std::fs::write(&image, [0; 4096]).unwrap();
+        let handle = Handle::open(&image, false).unwrap();
+        let flags = rustix::fs::fcntl_getfl(handle.file()).unwrap();
+        assert!(!flags.contains(OFlags::NONBLOCK), "{flags:?}");
+    }
 
     #[test]
     fn what_is_not_an_image_or_a_device_is_refused_by_its_kind() {

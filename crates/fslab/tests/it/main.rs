@@ -23,6 +23,7 @@ mod compare_gates;
 mod compare_store;
 mod counter_experiments;
 mod crash;
+mod delayed;
 mod device;
 mod docs;
 mod docs_commands;
