@@ -8,7 +8,6 @@
 mod cache;
 mod counting;
 mod faulty;
-mod latency;
 mod lru;
 mod on_model;
 mod paced;
@@ -18,7 +17,6 @@ mod throttle;
 pub use cache::{Cache, CacheCounts};
 pub use counting::{Counting, IoCounts};
 pub use faulty::Faulty;
-pub use latency::{Latency, LatencyModel};
 pub use on_model::OnModel;
 pub use recording::{Entry, Recording};
 pub use throttle::{Throttle, ThrottleLimits};

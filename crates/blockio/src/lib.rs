@@ -12,9 +12,8 @@
 //! opened for reading only, and there is no way to write through this crate.
 //!
 //! **Layers** are sources that hold a source: [`layer::Counting`], [`layer::Cache`],
-//! [`layer::Throttle`], [`layer::Latency`], [`layer::Faulty`], [`layer::Recording`], and [`layer::OnModel`], which is as slow as a
-//! modelled device. The reader above never knows. They are
-//! generic, so a stack costs no dynamic call unless it is built of `Box<dyn BlockSource>`.
+//! [`layer::Throttle`], [`layer::Faulty`], [`layer::Recording`], and [`layer::OnModel`], which is as slow as a modelled
+//! device. The reader above never knows. They are generic, so a stack costs no dynamic call unless it is built of `Box<dyn BlockSource>`.
 //!
 //! **Write logs** ([`log_writes`]) are sources too: a device as of any write that dm-log-writes recorded.
 //!

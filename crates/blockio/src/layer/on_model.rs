@@ -35,7 +35,7 @@ impl State {
 
 /// A source whose reads are done when a modelled device has done them, or when the source below has, whichever is later.
 ///
-/// Unlike [`super::Latency`] and [`super::Throttle`] the model is asked again with each request: what comes later can change when an
+/// Unlike [`super::Throttle`] the model is asked again with each request: what comes later can change when an
 /// earlier one is done, as in a queue that is sorted.
 pub struct OnModel<S> {
     inner: S,

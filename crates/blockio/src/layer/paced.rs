@@ -1,5 +1,4 @@
-//! What throttle and latency share: a model of a device says when a read would be done, and its
-//! completion is held back until then.
+//! A model of a device says when a read would be done, and its completion is held back until then.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};

@@ -1,12 +1,10 @@
 //! Layers that take time take it. Only least times are asserted: upper bounds depend on the
-//! machine's load, and are asserted of the models by a fake clock (`layer/latency.rs`, `throttle.rs`).
+//! machine's load, and are asserted of the models by a fake clock (`layer/throttle.rs`, the crate `device`).
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use blockio::layer::{Latency, LatencyModel, Throttle, ThrottleLimits};
+use blockio::layer::{OnModel, Throttle, ThrottleLimits};
 use blockio::{BlockSource, Ram, Span, Sweep};
-
-const KIB: u64 = 1024;
 
 fn timed(source: &impl BlockSource, sweep: &Sweep) -> Duration {
     let span = Span {
@@ -59,29 +57,38 @@ fn a_throttled_source_takes_its_time_with_any_number_of_readers() {
     }
 }
 
+/// 60 ms that requests share, and 10 ms that they do not.
+const SHARED: &str = r#"
+[device.flash]
+kind = "ssd"
+capacity = "1 GB"
+flash = { channels = 1, dies = 1, page = "4k", read_us = 0.1, program_us = 0.1, channel_rate = "100 GB/s" }
+firmware_us = { read = 0, write = 0 }
+buffer = "1m"
+link = { rate = "100 GB/s" }
+
+[device.shared]
+kind = "array"
+level = 0
+chunk = "1m"
+members = "1 x flash"
+controller = { request_ms = 10, rate = "100 GB/s" }
+link = { latency_ms = 60 }
+"#;
+
 #[test]
-fn seeks_add_up_and_requests_one_after_the_other_pay_the_fixed_part_each() {
+fn requests_of_a_modelled_device_share_its_latency_and_queue_for_its_controller() {
     let ram = Ram::new(&vec![1; 512 << 10]);
-    let seeking = LatencyModel {
-        seek: Duration::from_millis(10),
-        ..LatencyModel::default()
+    let mut catalogue = device::Catalogue::default();
+    catalogue.add("shared.toml", SHARED).unwrap();
+    let model = || {
+        let nominal = device::Variation::Nominal;
+        catalogue.model("shared", nominal).unwrap()
     };
-    let source = Latency::new(&ram, seeking);
-    let mut buf = vec![0; 4096];
-    let begin = Instant::now();
-    for at in [0, 4 * KIB, 100 * KIB, 0] {
-        source.read_at(&mut buf, at).unwrap();
-    }
-    // The second goes on where the first ended; the last two seek.
-    assert!(begin.elapsed() >= Duration::from_millis(20));
-    let fixed = LatencyModel {
-        fixed: Duration::from_millis(60),
-        ..LatencyModel::default()
-    };
-    let source = Latency::new(&ram, fixed);
+    let ms = Duration::from_millis;
     // 8 requests, one after the other: each waits for the one before.
-    let alone = timed(&source, &sweep(1, 1));
-    assert!(alone >= Duration::from_millis(8 * 60), "{alone:?}");
-    let together = timed(&source, &sweep(8, 1));
-    assert!(together >= Duration::from_millis(60), "{together:?}");
+    let alone = timed(&OnModel::new(&ram, model()), &sweep(1, 1));
+    assert!(alone >= ms(8 * 70), "{alone:?}");
+    let together = timed(&OnModel::new(&ram, model()), &sweep(8, 1));
+    assert!(together >= ms(60 + 8 * 10), "{together:?}");
 }

@@ -2,9 +2,8 @@
 //! where it was configured to.
 use std::io::{Seek, SeekFrom, Write};
 use std::ops::{ControlFlow, Range};
-use std::time::Duration;
 
-use blockio::layer::{Cache, Counting, Faulty, Latency, LatencyModel, Throttle, ThrottleLimits};
+use blockio::layer::{Cache, Counting, Faulty, OnModel, Throttle, ThrottleLimits};
 use blockio::{
     BlockSource, Buffer, Buffered, Content, Direct, Fault, Mapped, Queue, Ram, Request, Span, Sweep,
 };
@@ -110,7 +109,7 @@ enum Layer {
     Counting,
     Cache { bytes: u64, block: u32 },
     Throttle,
-    Latency,
+    OnModel,
 }
 
 fn bottom() -> impl Strategy<Value = Bottom> {
@@ -124,9 +123,27 @@ fn layers() -> impl Strategy<Value = Vec<Layer>> {
         Just(Layer::Counting),
         (0_u64..300_000, block).prop_map(|(bytes, block)| Layer::Cache { bytes, block }),
         Just(Layer::Throttle),
-        Just(Layer::Latency),
+        Just(Layer::OnModel),
     ];
     prop::collection::vec(layer, 0..4)
+}
+
+/// An SSD that is larger than every image, and takes a fraction of a microsecond.
+const FLASH: &str = r#"
+[device.flash]
+kind = "ssd"
+capacity = "1 GB"
+flash = { channels = 1, dies = 1, page = "4k", read_us = 0.1, program_us = 0.1, channel_rate = "100 GB/s" }
+firmware_us = { read = 0, write = 0 }
+buffer = "1m"
+link = { rate = "100 GB/s" }
+"#;
+
+fn flash() -> Box<dyn device::Model> {
+    let mut catalogue = device::Catalogue::default();
+    catalogue.add("flash.toml", FLASH).unwrap();
+    let nominal = device::Variation::Nominal;
+    catalogue.model("flash", nominal).unwrap()
 }
 
 fn stack(mut source: Box<dyn BlockSource>, layers: &[Layer]) -> Box<dyn BlockSource> {
@@ -141,14 +158,7 @@ fn stack(mut source: Box<dyn BlockSource>, layers: &[Layer]) -> Box<dyn BlockSou
                     requests_per_second: Some(1e7),
                 },
             )),
-            Layer::Latency => Box::new(Latency::new(
-                source,
-                LatencyModel {
-                    fixed: Duration::from_nanos(300),
-                    seek: Duration::from_nanos(200),
-                    full_stroke: Duration::from_nanos(900),
-                },
-            )),
+            Layer::OnModel => Box::new(OnModel::new(source, flash())),
         };
     }
     source
