@@ -151,10 +151,13 @@ impl Times {
         let by = || {
             let value = |name| item(run, &[name]);
             let executor = value("run.executor").unwrap_or_else(|| "an emulator".to_owned());
-            match value("run.accelerator") {
-                Some(accelerator) => format!("{executor}, {accelerator}"),
-                None => executor,
+            let mut by = vec![executor];
+            by.extend(value("run.accelerator"));
+            let disks = run.modelled_disks();
+            if !disks.is_empty() {
+                by.push(format!("modelled disks {disks}"));
             }
+            by.join(", ")
         };
         // The start says how the run's guests keep time, also where each kernel has a context of its own.
         match run

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use compare::context::Times;
 use record::Run;
 use serde::Serialize;
 
@@ -70,6 +71,9 @@ pub struct Explained {
     pub run: String,
     /// Its study.
     pub study: String,
+    /// What its times are of, where that is not hardware: `times of modelled disks (7k500)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<String>,
     /// Comparisons that were made.
     pub compared: usize,
     /// Comparisons that had too few values to be made.
@@ -105,6 +109,10 @@ pub fn explain(run: &Run, dir: Option<&Path>, options: &Options) -> Result<Expla
     Ok(Explained {
         run: run.name.clone(),
         study: run.plan.study.clone(),
+        times: match Times::of(run) {
+            Times::Real => None,
+            times => Some(times.to_string()),
+        },
         compared: found.compared,
         too_few: found.too_few,
         explanations,

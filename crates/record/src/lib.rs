@@ -50,5 +50,5 @@ pub use identity::id_of_line;
 pub use list::{Listing, State, list, run_folders};
 pub use log::Log;
 pub use noise::{DiskNoise, Noise, QUIET_MACHINE};
-pub use run::{Closing, Phase, Run, Status, Timing, TrialRecord};
+pub use run::{Closing, Phase, Run, Status, TrialRecord};
 pub use tags::Tags;

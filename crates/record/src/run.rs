@@ -1,7 +1,6 @@
 //! A run as its log records it: the fold of all events, which reports, resume and the index read.
 
 mod repeats;
-mod timing;
 mod trial;
 
 use std::collections::BTreeMap;
@@ -16,7 +15,6 @@ use crate::identity;
 use crate::log::Reader;
 use crate::names::EVENTS;
 use crate::tags::Tags;
-pub use timing::Timing;
 pub use trial::{Phase, Status, TrialRecord};
 
 /// The closing figures of a whole run.
@@ -284,6 +282,17 @@ impl Run {
     /// The value of one item of the context at the start, as text.
     pub fn context_item(&self, item: &str) -> Option<String> {
         context_item(self.contexts.get("start")?, item)
+    }
+
+    /// The modelled disks of the cells, as `7k500, nvme-2018`; empty where there are none.
+    pub fn modelled_disks(&self) -> String {
+        let cells = self.plan.cells.iter();
+        let names = cells.filter_map(|cell| match &cell.device.stack.as_ref()?.layers {
+            study::Layers::Model(model) => Some(model.device.as_str()),
+            _ => None,
+        });
+        let names: std::collections::BTreeSet<&str> = names.collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
     }
 
     /// Name of the context of one level of the kernel factor.
