@@ -42,5 +42,5 @@ mod timeline;
 
 pub use catalogue::Catalogue;
 pub use file::{Described, Device, Error, Figure, Kind, Origin, Variation};
-pub use limits::{Expected, Limits, expected, limits};
+pub use limits::{Expected, Limits, expected, limits, random_read_ms};
 pub use model::{Completion, Model, Nanoseconds, Op, Request, Usage, run_alone};

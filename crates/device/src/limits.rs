@@ -49,19 +49,8 @@ pub fn limits<E>(model: impl Fn() -> Result<Box<dyn Model>, E>) -> Result<Limits
         let (begin, end) = run(&mut *model()?, STREAM_DEPTH, STREAMED, &mut next);
         *figure = ((STREAMED - STREAMED / 4) * STREAM) as f64 * 1e9 / (end - begin).max(1) as f64;
     }
-    let random = |write: bool, depth: u64| -> Result<f64, E> {
-        let mut random = Random::new(1);
-        let blocks = (capacity / BLOCK).max(1);
-        let mut next = |tag| {
-            let offset = random.bits() % blocks * BLOCK;
-            if write {
-                Request::write(tag, offset, BLOCK)
-            } else {
-                Request::read(tag, offset, BLOCK)
-            }
-        };
-        let (begin, end) = run(&mut *model()?, depth, REQUESTS, &mut next);
-        Ok((end - begin) as f64 / (REQUESTS - REQUESTS / 4) as f64)
+    let random = |request: fn(u64, u64, u64) -> Request, depth: u64| -> Result<f64, E> {
+        Ok(random_ns(&mut *model()?, request, BLOCK, depth))
     };
     let mut ordered = |tag| Request {
         fua: true,
@@ -73,10 +62,29 @@ pub fn limits<E>(model: impl Fn() -> Result<Box<dyn Model>, E>) -> Result<Limits
     Ok(Limits {
         ordered_writes,
         sequential,
-        random_read_ms: random(false, 1)? / 1e6,
-        random_reads: 1e9 / random(false, 32)?,
-        random_write_ms: random(true, 1)? / 1e6,
+        random_read_ms: random(Request::read, 1)? / 1e6,
+        random_reads: 1e9 / random(Request::read, 32)?,
+        random_write_ms: random(Request::write, 1)? / 1e6,
     })
+}
+
+/// How long a random read of `len` bytes takes that is alone, ms.
+pub fn random_read_ms(model: &mut dyn Model, len: u64) -> f64 {
+    random_ns(model, Request::read, len.max(1), 1) / 1e6
+}
+
+/// Time for each of many random requests of `len` bytes, `depth` of them in flight, ns.
+fn random_ns(
+    model: &mut dyn Model,
+    request: fn(u64, u64, u64) -> Request,
+    len: u64,
+    depth: u64,
+) -> f64 {
+    let mut random = Random::new(1);
+    let blocks = (model.capacity() / len).max(1);
+    let mut next = |tag| request(tag, random.bits() % blocks * len, len);
+    let (begin, end) = run(model, depth, REQUESTS, &mut next);
+    (end - begin) as f64 / (REQUESTS - REQUESTS / 4) as f64
 }
 
 /// Keeps `depth` requests in flight; returns when a quarter of them and all of them were done.

@@ -14,7 +14,7 @@ mod stream;
 mod table;
 
 use device::replay::{Estimate, Structural, seed_of_run};
-use device::{Catalogue, Variation, limits};
+use device::{Catalogue, Variation, limits, random_read_ms};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -31,11 +31,16 @@ pub const ENOUGH: usize = 16;
 /// Largest median error, percent.
 pub const MEDIAN: f64 = 10.0;
 
+/// Longest processor time of a row, s.
+const MOST_CPU: f64 = 1e8;
+
 /// A file of streams.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Streams {
+    #[serde(default)]
     row: Vec<RowOfFile>,
+    #[serde(default)]
     bound: Vec<BoundOfFile>,
 }
 
@@ -46,6 +51,7 @@ struct RowOfFile {
     name: String,
     device: String,
     /// Ids of published numbers of the same thing.
+    #[serde(default)]
     published: Vec<String>,
     /// Values that the messages print in a sample which `published/` does not have.
     #[serde(default)]
@@ -53,6 +59,9 @@ struct RowOfFile {
     /// Ids of its processor times, s.
     #[serde(default)]
     cpu: Vec<String>,
+    /// More of it, where `published/` does not have it, s.
+    #[serde(default)]
+    cpu_s: f64,
     unit: Unit,
     #[serde(default)]
     fitted: bool,
@@ -79,6 +88,26 @@ impl Unit {
     }
 }
 
+impl RowOfFile {
+    /// What of it cannot be modelled, or compared.
+    fn problem(&self) -> Option<String> {
+        if self.published.is_empty() && self.printed.is_empty() {
+            return Some("has no number: neither `published` nor `printed`".to_owned());
+        }
+        let is_number = |number: &f64| number.is_finite() && *number > 0.0;
+        if let Some(number) = self.printed.iter().find(|number| !is_number(number)) {
+            return Some(format!("`printed`: {number} is not above 0"));
+        }
+        if !(0.0..=MOST_CPU).contains(&self.cpu_s) {
+            return Some(format!(
+                "`cpu_s`: {} is not a processor time in seconds",
+                self.cpu_s
+            ));
+        }
+        self.stream.problem()
+    }
+}
+
 /// What the device could do, where the host decided.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,8 +116,17 @@ struct BoundOfFile {
     device: String,
     published: Vec<String>,
     unit: String,
-    /// Bytes that were moved, where the published numbers are seconds.
-    bytes: Option<f64>,
+    /// Where the published numbers are seconds: what was moved.
+    moved: Option<Moved>,
+}
+
+/// What was read in a time that the host decided.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Moved {
+    bytes: f64,
+    /// Bytes of a read where each waits for the one before it.
+    read: u64,
 }
 
 /// A published number and the modelled one.
@@ -153,10 +191,21 @@ pub struct HostDecides {
     pub unit: String,
     /// Least and most of the published numbers.
     pub published: [f64; 2],
-    /// What the device can do at most, at its end and at its start.
+    /// What the device can do, in its unit: in two ways.
     pub modelled_bound: [f64; 2],
+    /// Which ways.
+    pub how: String,
     /// Whether the published numbers are within it.
     pub holds: bool,
+}
+
+/// Whose rows a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of the studies, for which there are targets.
+    Frozen,
+    /// The user's.
+    Own,
 }
 
 /// The table.
@@ -164,6 +213,9 @@ pub struct HostDecides {
 pub struct Table {
     /// Always `modelled`.
     pub timing: &'static str,
+    /// Whose rows these are.
+    #[serde(skip)]
+    pub whose: Whose,
     /// Published and modelled numbers.
     pub rows: Vec<Comparison>,
     /// Rows that the host decides.
@@ -210,8 +262,11 @@ impl Table {
         }
     }
 
-    /// Whether the targets are met: enough rows, the median, all bounds.
+    /// Whether the targets are met: enough rows, the median, all bounds. There are none for rows of the user's.
     pub fn is_met(&self) -> bool {
+        if self.whose == Whose::Own {
+            return true;
+        }
         self.near().0 >= ENOUGH
             && self.median_error() <= MEDIAN
             && self.host.iter().all(|bound| bound.holds)
@@ -234,17 +289,57 @@ pub fn table(
 ) -> Result<Table, Error> {
     let wrong = |error: String| Error::Record(format!("the table of the studies: {error}"));
     let streams: Streams = toml::from_str(STREAMS).map_err(|e| wrong(e.to_string()))?;
-    let published = Published::load().map_err(wrong)?;
+    let table = compared(estimator, catalogue, &streams, wanted, Whose::Frozen);
+    table.map_err(wrong)
+}
+
+/// Models the rows of a file of the user's, whose text is this.
+///
+/// # Errors
+/// One line: it is no file of streams, or a row of it has no device, no number, or a stream that cannot be.
+pub fn own_table(
+    estimator: Estimator,
+    catalogue: &Catalogue,
+    path: &str,
+    text: &str,
+) -> Result<Table, Error> {
+    let wrong = |why: String| Error::File {
+        path: path.to_owned(),
+        why,
+    };
+    let streams: Streams = toml::from_str(text).map_err(|error| {
+        let before = error.span().map_or("", |span| &text[..span.start]);
+        let line = before.matches('\n').count() + 1;
+        wrong(format!("line {line}: {}", error.message()))
+    })?;
+    if streams.row.is_empty() && streams.bound.is_empty() {
+        return Err(wrong("has no [[row]] and no [[bound]]".to_owned()));
+    }
+    compared(estimator, catalogue, &streams, &|_| true, Whose::Own).map_err(wrong)
+}
+
+/// The table of these streams.
+fn compared(
+    estimator: Estimator,
+    catalogue: &Catalogue,
+    streams: &Streams,
+    wanted: &dyn Fn(&str) -> bool,
+    whose: Whose,
+) -> Result<Table, String> {
+    let published = Published::load()?;
     let mut rows = Vec::new();
     for row in streams.row.iter().filter(|row| wanted(&row.name)) {
-        rows.extend(compare(catalogue, &published, row, estimator).map_err(wrong)?);
+        let compared = compare(catalogue, &published, row, estimator);
+        rows.extend(compared.map_err(|why| format!("row {}: {why}", words::quoted(&row.name)))?);
     }
     let mut host = Vec::new();
     for bound in streams.bound.iter().filter(|bound| wanted(&bound.name)) {
-        host.push(bounded(catalogue, &published, bound).map_err(wrong)?);
+        let found = bounded(catalogue, &published, bound);
+        host.push(found.map_err(|why| format!("bound {}: {why}", words::quoted(&bound.name)))?);
     }
     Ok(Table {
         timing: "modelled",
+        whose,
         rows,
         host,
     })
@@ -257,8 +352,11 @@ fn compare(
     row: &RowOfFile,
     estimator: Estimator,
 ) -> Result<Vec<Comparison>, String> {
+    if let Some(problem) = row.problem() {
+        return Err(problem);
+    }
     let cpu: Result<Vec<f64>, String> = row.cpu.iter().map(|id| published.value(id)).collect();
-    let cpu: f64 = cpu?.into_iter().sum();
+    let cpu = cpu?.into_iter().sum::<f64>() + row.cpu_s;
     let value = |variation: Variation| -> Result<f64, String> {
         let mut model = catalogue
             .model(&row.device, variation)
@@ -320,17 +418,35 @@ fn bounded(
         .map(|id| published.value(id))
         .collect();
     let values = values?;
+    if values.is_empty() {
+        return Err("has no number in `published`".to_owned());
+    }
     let found =
         limits(|| catalogue.model(&bound.device, Variation::Nominal)).map_err(|e| e.to_string())?;
     let rates = found.sequential;
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
-    let (modelled_bound, holds) = if let Some(bytes) = bound.bytes {
-        let times = [bytes / rates[0], bytes / rates[2]];
-        (times, least >= times[0])
+    let (modelled_bound, holds, how) = if let Some(Moved { bytes, read }) = bound.moved {
+        let model = catalogue.model(&bound.device, Variation::Nominal);
+        let mut model = model.map_err(|e| e.to_string())?;
+        let can_be = (1..=model.capacity()).contains(&read) && bytes.is_finite() && bytes > 0.0;
+        if !can_be {
+            return Err(format!(
+                "`moved`: {bytes} bytes in reads of {read} cannot be read from {}",
+                bound.device
+            ));
+        }
+        let alone = random_read_ms(&mut *model, read) / 1e3;
+        let times = [bytes / rates[0], bytes / read as f64 * alone];
+        let how = format!(
+            "in order, or with one read of {} at a time",
+            words::bytes(read)
+        );
+        (times, least >= times[0] && most <= times[1], how)
     } else {
         let rates = [rates[2] / 1e6, rates[0] / 1e6];
-        (rates, most <= rates[1])
+        let how = "at its end, or at its start".to_owned();
+        (rates, most <= rates[1], how)
     };
     Ok(HostDecides {
         document: document(bound.published.iter()),
@@ -339,6 +455,7 @@ fn bounded(
         unit: bound.unit.clone(),
         published: [least, most],
         modelled_bound,
+        how,
         holds,
     })
 }

@@ -82,6 +82,8 @@ pub(crate) struct Bound {
     /// What the device could do.
     #[serde(rename = "modelled_bound")]
     pub(crate) possible: [f64; 2],
+    /// In which two ways.
+    pub(crate) how: String,
 }
 
 /// What is modelled of the document that a run repeats; none where its disks do not stand for that hardware, or are no models.

@@ -11,6 +11,12 @@ use buffered::Buffered;
 /// Where chance of random orders begins.
 const SEED: u64 = 1;
 
+/// Most requests of a stream: a minute or two.
+const MOST: u64 = 100_000_000;
+
+/// Largest number of a stream: 1 EiB.
+const LARGEST: u64 = 1 << 60;
+
 /// Largest request of the kernels of these studies (`max_sectors_kb` is 512): a longer read is several requests at once.
 const SPLIT: u64 = 512 << 10;
 
@@ -100,14 +106,59 @@ impl Stream {
         }
     }
 
-    /// Runs it on a device. `cpu`: processor time of all of it, s.
+    /// What of it cannot be run on any device.
+    pub(super) fn problem(&self) -> Option<String> {
+        let sizes = match self {
+            Stream::Chains(chains) => chains.sizes(),
+            Stream::Batches(batches) => batches.sizes(),
+            Stream::Buffered(buffered) => buffered.sizes(),
+            Stream::Direct(direct) => direct.sizes(),
+        };
+        if let Some((name, size)) = sizes.iter().find(|(_, size)| !(1..=LARGEST).contains(size)) {
+            return Some(format!("`{name}`: {size} is not in 1..={LARGEST}"));
+        }
+        let orders = match self {
+            Stream::Chains(chains) if chains.order == Order::Random => "chain, level, ascending",
+            Stream::Direct(Direct {
+                order: Order::Chain | Order::Level,
+                ..
+            }) => "ascending, random",
+            _ => "",
+        };
+        if !orders.is_empty() {
+            return Some(format!("`order`: not of this kind of stream ({orders})"));
+        }
+        let requests = match self {
+            Stream::Chains(chains) => {
+                let reads = chains.bytes.div_ceil(chains.request.min(SPLIT));
+                chains.groups.checked_mul(reads)
+            }
+            Stream::Batches(batches) => Some(batches.blocks),
+            Stream::Buffered(buffered) => buffered.requests(),
+            Stream::Direct(direct) => Some(direct.file / direct.record),
+        };
+        if requests.is_none_or(|requests| requests > MOST) {
+            return Some(format!("has more than {MOST} requests"));
+        }
+        if let Stream::Buffered(buffered) = self
+            && let Some(problem) = buffered.problem()
+        {
+            return Some(problem);
+        }
+        None
+    }
+
+    /// Runs it on a device, if it has no [`Stream::problem`]. `cpu`: processor time of all of it, s.
     pub(super) fn run(&self, model: &mut dyn Model, cpu: f64) -> Result<Took, String> {
         let mut host = Host::new(model);
-        let end = self.end();
-        if end > host.capacity() {
-            let capacity = host.capacity();
+        let capacity = host.capacity();
+        if self.end().is_none_or(|end| end > capacity) {
+            let end = self
+                .end()
+                .map_or_else(|| "a place beyond 2^64".to_owned(), words::bytes);
             return Err(format!(
-                "a stream ends at {end} and the device at {capacity}"
+                "its stream ends at {end}, and the device has {}",
+                words::bytes(capacity)
             ));
         }
         let bytes = match self {
@@ -122,19 +173,35 @@ impl Stream {
         })
     }
 
-    fn end(&self) -> u64 {
+    /// Where it ends; none beyond the largest number.
+    fn end(&self) -> Option<u64> {
         match self {
             Stream::Chains(chains) => {
-                chains.groups.saturating_sub(1) * chains.spacing + chains.bytes
+                let last = chains.groups.saturating_sub(1);
+                last.checked_mul(chains.spacing)?.checked_add(chains.bytes)
             }
-            Stream::Batches(batches) => batches.blocks * batches.block,
+            Stream::Batches(batches) => batches.blocks.checked_mul(batches.block),
             Stream::Buffered(buffered) => buffered.end(),
-            Stream::Direct(direct) => direct.file,
+            Stream::Direct(direct) => Some(direct.file),
         }
     }
 }
 
+/// Numbers of a stream that are above 0, by their keys.
+type Sizes = Vec<(&'static str, u64)>;
+
 impl Chains {
+    fn sizes(&self) -> Sizes {
+        vec![
+            ("groups", self.groups),
+            ("chains", self.lists),
+            ("spacing", self.spacing),
+            ("bytes", self.bytes),
+            ("request", self.request),
+            ("depth", self.depth as u64),
+        ]
+    }
+
     fn run(&self, host: &mut Host, cpu: f64) -> u64 {
         match self.order {
             Order::Level => self.by_level(host, cpu),
@@ -189,6 +256,15 @@ impl Chains {
 }
 
 impl Batches {
+    fn sizes(&self) -> Sizes {
+        vec![
+            ("blocks", self.blocks),
+            ("block", self.block),
+            ("batch", self.batch),
+            ("depth", self.depth as u64),
+        ]
+    }
+
     fn run(&self, host: &mut Host, cpu: f64) -> u64 {
         let think = cpu / self.blocks.max(1) as f64;
         let mut first = 0;
@@ -207,6 +283,10 @@ impl Batches {
 }
 
 impl Direct {
+    fn sizes(&self) -> Sizes {
+        vec![("file", self.file), ("record", self.record)]
+    }
+
     fn run(&self, host: &mut Host, cpu: f64) -> u64 {
         let records = (self.file / self.record).max(1);
         let think = cpu / records as f64;

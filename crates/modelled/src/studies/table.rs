@@ -4,20 +4,29 @@ use std::fmt::Write as _;
 
 use words::significant;
 
-use super::{Comparison, ENOUGH, HostDecides, MEDIAN, NEAR, Table};
+use super::{Comparison, ENOUGH, HostDecides, MEDIAN, NEAR, Table, Whose};
 
 pub(super) fn text(table: &Table) -> String {
     let mut out = String::new();
     let (near, all) = table.near();
-    let verdict = if table.is_met() { "met" } else { "missed" };
+    let targets = match (table.whose, table.is_met()) {
+        (Whose::Own, _) => ["", "", "", ""].map(str::to_owned),
+        (Whose::Frozen, is_met) => [
+            format!(" (target {ENOUGH})"),
+            format!(" (target {MEDIAN:.0} %)"),
+            (if is_met { ": met" } else { ": missed" }).to_owned(),
+            "; target 80 to 97 %".to_owned(),
+        ],
+    };
+    let [enough, median, verdict, coverage] = &targets;
     let _ = writeln!(
         out,
-        "{near} of {all} predicted numbers are within {NEAR:.0} % (target {ENOUGH}), median |error| {:.1} % (target {MEDIAN:.0} %): {verdict}.",
+        "{near} of {all} predicted numbers are within {NEAR:.0} %{enough}, median |error| {:.1} %{median}{verdict}.",
         table.median_error()
     );
     let _ = writeln!(
         out,
-        "{} of {all} are inside their intervals of 5 to 95 % ({:.0} %; target 80 to 97 %).",
+        "{} of {all} are inside their intervals of 5 to 95 % ({:.0} %{coverage}).",
         table.inside(),
         share(table.inside(), all)
     );
@@ -82,17 +91,20 @@ fn line(row: &Comparison) -> String {
 }
 
 fn bound_line(bound: &HostDecides) -> String {
-    let span =
-        |values: [f64; 2]| format!("{} to {}", significant(values[0]), significant(values[1]));
+    let span = |values: [f64; 2]| match values.map(significant) {
+        [low, high] if low == high => low,
+        [low, high] => format!("{low} to {high}"),
+    };
     let holds = if bound.holds { "" } else { "; does not hold" };
     let text = format!(
-        "{}: published {} {}; {} could do {} {} (modelled){holds}",
+        "{}: published {} {}; {} could do {} {} ({}; modelled){holds}",
         bound.name,
         span(bound.published),
         bound.unit,
         bound.device,
         span(bound.modelled_bound),
-        bound.unit
+        bound.unit,
+        bound.how
     );
     words::wrap("  ", 4, &text, 100)
 }

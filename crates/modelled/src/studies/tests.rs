@@ -73,3 +73,116 @@ fn the_table_that_reports_show_is_the_one_that_is_computed() {
         );
     }
 }
+
+/// A file of streams with this row.
+fn own(row: &str) -> Result<Table, String> {
+    let text = format!("# mine\n[[row]]\n{row}\n");
+    let found = own_table(ONE, &Catalogue::shipped().unwrap(), "own.toml", &text);
+    found.map_err(|error| error.to_string())
+}
+
+#[test]
+fn rows_of_the_user_are_compared_without_targets() {
+    let table = own(
+        "name = \"a gigabyte\"\ndevice = \"cheetah-15k.5\"\nprinted = [110.0]\nunit = \"MiB/s\"\n\
+         stream = { kind = \"direct\", write = false, file = \"1g\", record = \"1m\", order = \"ascending\" }",
+    );
+    let table = table.unwrap();
+    let row = &table.rows[0];
+    // What is read in order: 125 MB/s at the start.
+    assert!(
+        (row.modelled / (125.0 / 1.048_576) - 1.0).abs() < 0.03,
+        "{row:?}"
+    );
+    assert!(row.error_percent() > 0.0 && row.is_near());
+    assert!(table.is_met());
+    let text = table.text();
+    assert!(
+        text.starts_with("1 of 1 predicted numbers are within 25 %, median |error|"),
+        "{text}"
+    );
+    assert!(!text.contains("target"), "{text}");
+}
+
+#[test]
+fn rows_that_cannot_be_are_refused_in_a_line() {
+    let row = |numbers: &str, stream: &str| {
+        let row = format!(
+            "name = \"x\"\ndevice = \"7k500\"\n{numbers}\nunit = \"s\"\nstream = {{ {stream} }}"
+        );
+        let error = own(&row).unwrap_err();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    let direct = |file: &str, record: &str, order: &str| {
+        format!(
+            "kind = \"direct\", write = false, file = \"{file}\", record = \"{record}\", order = \"{order}\""
+        )
+    };
+    let good = direct("1m", "4k", "random");
+    let batches = |blocks: &str, block: &str| {
+        format!("kind = \"batches\", blocks = {blocks}, block = \"{block}\", batch = 1, depth = 1")
+    };
+    let buffered = "kind = \"buffered\", run = \"1m\", every = \"1m\", runs = 1, of = 1, start = \"0\", record = \"4k\", \
+        readahead = \"128k\", plug = \"none\", stripe = \"64k\"";
+    for (numbers, stream, why) in [
+        ("", good.as_str(), "has no number"),
+        ("printed = [0.0]", &good, "0 is not above 0"),
+        ("printed = [nan]", &good, "is not above 0"),
+        (
+            "published = [\"none-0001\"]",
+            &good,
+            "has no number \"none-0001\"",
+        ),
+        ("printed = [1]\ncpu_s = -1", &good, "`cpu_s`: -1 is not"),
+        ("printed = [1]\nspeed = 3", &good, "line 6: unknown field"),
+        (
+            "printed = [1]",
+            &direct("1m", "0", "random"),
+            "`record`: 0 is not in",
+        ),
+        (
+            "printed = [1]",
+            &direct("1m", "4k", "level"),
+            "`order`: not of this kind of stream (ascending, random)",
+        ),
+        (
+            "printed = [1]",
+            &direct("1t", "1m", "random"),
+            "its stream ends at 1 TiB, and the device has",
+        ),
+        (
+            "printed = [1]",
+            &direct("1t", "1", "random"),
+            "more than 100000000 requests",
+        ),
+        (
+            "printed = [1]",
+            &batches("99999999", "500p"),
+            "its stream ends at a place beyond 2^64",
+        ),
+        (
+            "printed = [1]",
+            &format!("{buffered}, members = 99999"),
+            "`members`: more than 4096",
+        ),
+        (
+            "printed = [1]",
+            &format!("{buffered}, members = 1, copy = 0.0"),
+            "`copy`: 0 is not a rate",
+        ),
+    ] {
+        let error = row(numbers, stream);
+        assert!(
+            error.starts_with("own.toml") && error.contains(why),
+            "{error}"
+        );
+    }
+    assert!(own("name = 1").unwrap_err().contains("line 3: "));
+    let nothing = own_table(ONE, &Catalogue::shipped().unwrap(), "own.toml", "").unwrap_err();
+    assert!(
+        nothing
+            .to_string()
+            .contains("has no [[row]] and no [[bound]]")
+    );
+}

@@ -77,10 +77,11 @@ fn bound(bound: &Bound) -> Item {
     Item::about(
         bound.name.clone(),
         format!(
-            "published {} {unit}; {} could do {} {unit} by its model",
+            "published {} {unit}; {} could do {} {unit} by its model ({})",
             span(bound.published),
             bound.device,
             span(bound.possible),
+            bound.how,
             unit = bound.unit
         ),
     )

@@ -9,7 +9,10 @@ use device::Op;
 use serde::Deserialize;
 
 use super::super::host::Host;
-use super::size;
+use super::{Sizes, size};
+
+/// Members that a stripe goes over, at most.
+const MOST_MEMBERS: u64 = 4096;
 
 /// Requests in a plugged queue that open it.
 const UNPLUG: usize = 4;
@@ -73,23 +76,58 @@ impl Buffered {
         self.runs == 1 || self.run >= self.every
     }
 
-    pub(super) fn end(&self) -> u64 {
-        self.start + self.runs.saturating_sub(1) * self.spread() + self.run
+    pub(super) fn sizes(&self) -> Sizes {
+        vec![
+            ("run", self.run),
+            ("every", self.every),
+            ("runs", self.runs),
+            ("of", self.of),
+            ("record", self.record),
+            ("readahead", self.readahead),
+            ("stripe", self.stripe),
+            ("members", self.members),
+        ]
+    }
+
+    /// What of it cannot be, besides numbers that are out of range.
+    pub(super) fn problem(&self) -> Option<String> {
+        if self.members > MOST_MEMBERS {
+            return Some(format!("`members`: more than {MOST_MEMBERS}"));
+        }
+        let copy = self.copy.filter(|rate| !(rate.is_finite() && *rate > 0.0));
+        copy.map(|rate| format!("`copy`: {rate} is not a rate in MiB a second"))
+    }
+
+    /// Bios that are simulated, at most; none beyond the largest number.
+    pub(super) fn requests(&self) -> Option<u64> {
+        // A first window may be as small as four records.
+        let bios = self.run.div_ceil(self.stripe.min(self.readahead)) + 64;
+        self.runs.checked_mul(bios)
+    }
+
+    pub(super) fn end(&self) -> Option<u64> {
+        let last = self
+            .runs
+            .saturating_sub(1)
+            .checked_mul(self.spread()?)?
+            .checked_add(self.start)?;
+        last.checked_add(self.run)
     }
 
     /// Parts that are simulated are spread evenly over all.
-    fn spread(&self) -> u64 {
-        (self.of / self.runs.max(1)).max(1) * self.every
+    fn spread(&self) -> Option<u64> {
+        (self.of / self.runs.max(1)).max(1).checked_mul(self.every)
     }
 
     pub(super) fn run(&self, host: &mut Host, cpu: f64) -> u64 {
-        let all = (self.of.max(1) * self.run) as f64;
+        let all = self.of.max(1) as f64 * self.run as f64;
         let per_byte = cpu / all
             + self
                 .copy
                 .map_or(0.0, |rate| 1e9 / (rate * f64::from(1 << 20)));
+        let spread = self.spread().unwrap_or(self.every);
         for run in 0..self.runs {
-            self.read(host, self.start + run * self.spread(), per_byte);
+            self.read(host, self.start + run * spread, per_byte);
         }
         self.runs * self.run
     }
