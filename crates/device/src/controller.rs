@@ -404,11 +404,8 @@ impl Model for Controller {
         match request.op {
             Op::Read => self.read(now, request),
             Op::Write => self.write(now, request),
-            // The battery keeps what is cached.
-            Op::Flush if self.parts.write_cache > 0 => {
-                let at = self.process(now, 0);
-                self.done.push(at, request.tag);
-            }
+            // The battery keeps what is cached, so there is nothing to do.
+            Op::Flush if self.parts.write_cache > 0 => self.done.push(now, request.tag),
             Op::Flush | Op::Discard => {
                 let key = self.waiting.insert(Waiting {
                     request,

@@ -143,6 +143,17 @@ fn a_battery_answers_writes_up_to_high_water_and_makes_flushes_free() {
         high_water: 0.8,
         ..PLAIN
     };
+    // Even of a controller whose requests are not.
+    let (mut slow, _) = controller(
+        Parameters {
+            request: MS,
+            ..parts
+        },
+        5 * MS,
+    );
+    let written = run_alone(&mut slow, 0, Request::write(0, 0, 4096));
+    assert_eq!(written, MS);
+    assert_eq!(run_alone(&mut slow, written, Request::flush(1)), written);
     let (mut cached, _) = controller(parts, 5 * MS);
     for tag in 0..9 {
         // Apart, so that each is destaged by itself.

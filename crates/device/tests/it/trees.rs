@@ -145,18 +145,18 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
     /// Where there are no caches and no parity, members move the bytes of the requests, and of writes as many copies as there are.
     #[test]
     fn bytes_are_conserved(
         leaf in prop_oneof![Just("plain"), Just("ssd")],
         levels in prop::array::uniform2(prop_oneof![Just("0"), Just("1"), Just("10"), Just("linear")]),
-        counts in (2_u32..5, 2_u32..5), load in load(),
+        counts in (2_u32..5, 2_u32..5), links in (0_u8..2, 0_u8..2), load in load(),
     ) {
         let text = [
             LEAVES.to_owned(),
-            array("inner", leaf, levels[0], counts.0, 65_536, 0),
-            array("outer", "inner", levels[1], counts.1, 65_536, 0),
+            array("inner", leaf, levels[0], counts.0, 65_536, links.0),
+            array("outer", "inner", levels[1], counts.1, 65_536, links.1),
         ];
         let mut catalogue = Catalogue::default();
         catalogue.add("tree.toml", &text.concat()).unwrap();
@@ -178,21 +178,83 @@ proptest! {
         }
         let mut parts = Vec::new();
         model.usage(&mut parts);
-        prop_assert_eq!(parts.iter().map(|part| part.bytes).sum::<u64>(), expected);
+        let is_member = |part: &&device::Usage| matches!(part.part, "disk" | "ssd");
+        let moved: u64 = parts.iter().filter(is_member).map(|part| part.bytes).sum();
+        prop_assert_eq!(moved, expected);
     }
 }
 
-/// A disk that serves in order and does not read ahead, with slower heads and electronics by factors.
-fn in_order(seek: f64, command_ms: f64) -> String {
+/// A disk that serves in order and does not read ahead, and an SSD, with slower parts by factors.
+fn leaves(by: &Slower) -> String {
     format!(
-        "[device.d]\nkind = \"disk\"\ncapacity = \"2 GB\"\nrpm = 7200\n\
+        "[device.disk]\nkind = \"disk\"\ncapacity = \"2 GB\"\nrpm = 7200\n\
         seek_ms = {{ track = {}, average = {}, full = {} }}\n\
         rate = {{ outer = \"60 MB/s\", inner = \"30 MB/s\" }}\nsurfaces = 2\n\
-        command_ms = {command_ms}\nqueue = 1\ncache = {{ look_ahead = \"0k\" }}\n",
-        0.8 * seek,
-        8.5 * seek,
-        17.0 * seek
+        command_ms = {}\nqueue = 1\ncache = {{ look_ahead = \"0k\" }}\n\
+        [device.ssd]\nkind = \"ssd\"\ncapacity = \"2 GB\"\nbuffer = \"256k\"\n\
+        flash = {{ channels = 2, dies = 2, page = \"16k\", read_us = {}, program_us = {}, \
+        channel_rate = \"{} MB/s\" }}\n\
+        firmware_us = {{ read = {}, write = {} }}\nlink = {{ rate = \"{} MB/s\" }}\n",
+        0.8 * by.seek,
+        8.5 * by.seek,
+        17.0 * by.seek,
+        0.3 * by.command,
+        50.0 * by.flash,
+        500.0 * by.flash,
+        400.0 / by.rate,
+        20.0 * by.command,
+        10.0 * by.command,
+        1000.0 / by.rate,
     )
+}
+
+/// What is before an array, slower by factors.
+fn before(by: &Slower, extras: u8) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if extras & 1 != 0 {
+        let (latency, rate) = (0.5 * by.command, 100.0 / by.rate);
+        let _ = writeln!(
+            text,
+            "link = {{ latency_ms = {latency}, rate = \"{rate} MB/s\" }}"
+        );
+    }
+    if extras & 2 != 0 {
+        let (request, rate) = (0.2 * by.command, 200.0 / by.rate);
+        let _ = writeln!(
+            text,
+            "controller = {{ request_ms = {request}, rate = \"{rate} MB/s\" }}"
+        );
+    }
+    text
+}
+
+/// Factors of times.
+#[derive(Clone, Copy, Debug)]
+struct Slower {
+    seek: f64,
+    command: f64,
+    flash: f64,
+    rate: f64,
+}
+
+impl Slower {
+    const NOT: Slower = Slower {
+        seek: 1.0,
+        command: 1.0,
+        flash: 1.0,
+        rate: 1.0,
+    };
+}
+
+fn slower() -> impl Strategy<Value = Slower> {
+    let factor = || prop_oneof![Just(1.0), 1.0_f64..3.0];
+    (factor(), factor(), factor(), factor()).prop_map(|(seek, command, flash, rate)| Slower {
+        seek,
+        command,
+        flash,
+        rate,
+    })
 }
 
 proptest! {
@@ -201,12 +263,19 @@ proptest! {
     /// idles longer has read more.
     #[test]
     fn slower_parameters_never_make_a_job_in_order_faster(
-        seek in 1.0_f64..3.0, command in 0.3_f64..2.0, load in load(),
+        by in slower(), leaf in prop_oneof![Just("disk"), Just("ssd")],
+        levels in prop::array::uniform2(prop_oneof![Just("0"), Just("5"), Just("6"), Just("linear")]),
+        counts in (4_u32..7, 4_u32..6), extras in (0_u8..4, 0_u8..4), load in load(),
     ) {
-        let elapsed = |text: &str| {
+        let elapsed = |by: &Slower| {
+            let text = [
+                leaves(by),
+                array("inner", leaf, levels[0], counts.0, 65_536, 0) + &before(by, extras.0),
+                array("outer", "inner", levels[1], counts.1, 65_536, 0) + &before(by, extras.1),
+            ];
             let mut catalogue = Catalogue::default();
-            catalogue.add("d.toml", text).unwrap();
-            let mut model = catalogue.model("d", Variation::Nominal).unwrap();
+            catalogue.add("d.toml", &text.concat()).unwrap();
+            let mut model = catalogue.model("outer", Variation::Nominal).unwrap();
             let blocks = model.capacity() / 4096 - 1000;
             let mut now = 0;
             for (tag, (kind, place, len, gap)) in load.iter().enumerate() {
@@ -219,6 +288,6 @@ proptest! {
             }
             now
         };
-        prop_assert!(elapsed(&in_order(1.0, 0.3)) <= elapsed(&in_order(seek, command)));
+        prop_assert!(elapsed(&Slower::NOT) <= elapsed(&by));
     }
 }
