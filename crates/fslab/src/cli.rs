@@ -159,6 +159,8 @@ pub(crate) struct StudyArgs {
     /// Order of the trials
     #[arg(long, value_enum)]
     pub(crate) order: Option<OrderArg>,
+    #[command(flatten)]
+    pub(crate) devices: device::DevicesFile,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

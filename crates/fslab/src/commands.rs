@@ -39,7 +39,7 @@ use lab::{
     Class, Ending, ExecutorRequest, Finished, GuestMachine, PlanRequest, Planned, RanksRequest,
     Runner, Target,
 };
-use study::{Order, Overrides};
+use study::{DevicesFile, Order, Overrides};
 use words::plural;
 
 use crate::cli::{ExecutorArg, LiveFormat, OrderArg, StoreArg, StudyArgs, TargetArgs};
@@ -103,8 +103,10 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
-    Overrides {
+pub(crate) fn overrides(args: &StudyArgs) -> anyhow::Result<Overrides> {
+    let file = args.devices.devices_file.as_deref();
+    let file = file.map(modelled::read_file).transpose()?;
+    Ok(Overrides {
         profile: args.profile.clone(),
         set: args.set.clone(),
         filter: args.filter.clone(),
@@ -114,8 +116,9 @@ pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
             OrderArg::Blocked => Order::Blocked,
             OrderArg::Sequential => Order::Sequential,
         }),
+        devices_file: file.map(|(name, text)| DevicesFile { name, text }),
         ..Overrides::default()
-    }
+    })
 }
 
 /// Expands the study for the target, and chooses the executor.
@@ -123,7 +126,7 @@ pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Pl
     let loaded = study::Study::load(&study.study).map_err(lab::Error::from)?;
     let ranks = ranks(args)?;
     let request = PlanRequest {
-        overrides: overrides(study),
+        overrides: overrides(study)?,
         named: named(args),
         kernels: args.kernel.clone(),
         modules: args.modules.clone(),

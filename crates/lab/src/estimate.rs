@@ -15,7 +15,8 @@ use blktrace::analysis::window::Window;
 use device::replay::{Mode, Options};
 use device::{Catalogue, Variation};
 use modelled::checker::Record;
-use modelled::{DeviceReport, Estimator, Job, Report, Row, catalogue, trace};
+use modelled::trace::{self, Source};
+use modelled::{DeviceReport, Estimator, Job, Report, Row};
 use record::{Estimate, EstimatedDevice, EstimatedPass, RunFolder, Stream};
 use study::EstimateSpec;
 
@@ -55,6 +56,8 @@ pub(crate) struct Left<'a> {
     pub(crate) trial: u32,
     /// Bytes of its volume.
     pub(crate) volume: u64,
+    /// Text of the user's devices file.
+    pub(crate) devices_file: Option<&'a str>,
     /// Its block traces, if it was traced.
     pub(crate) traced: Option<&'a Recorded>,
     /// When its phases ran.
@@ -66,6 +69,15 @@ const NO_TRACE: &str =
     "it does not record its requests, and the trial has no block trace of them (set trace = true)";
 
 impl Left<'_> {
+    /// The devices that fslab has, and those of the user's file.
+    fn catalogue(&self) -> Result<Catalogue, device::Error> {
+        let mut catalogue = Catalogue::shipped()?;
+        if let Some(text) = self.devices_file {
+            catalogue.add("the devices file", text)?;
+        }
+        Ok(catalogue)
+    }
+
     /// The estimate of a check on the devices of `spec`.
     pub(crate) fn estimate(&self, spec: &EstimateSpec, requests: Requests) -> Estimate {
         let Requests { phase, reader, of } = requests;
@@ -82,7 +94,7 @@ impl Left<'_> {
             missing: Some(why),
             ..none.clone()
         };
-        let catalogue = match catalogue(None) {
+        let catalogue = match self.catalogue() {
             Ok(catalogue) => catalogue,
             Err(error) => return missing(error.to_string()),
         };
@@ -238,14 +250,19 @@ fn of_window(
     window: Window,
     name: &str,
 ) -> Result<Estimate, String> {
-    let mut opened = Trace::open(path).map_err(|error| error.to_string())?;
-    let record = trace::read_within(&mut opened, window).map_err(|error| error.to_string())?;
+    let words = |error: modelled::Error| error.to_string();
+    let source = Source::suiting(catalogue, &spec.devices).map_err(|error| error.to_string())?;
+    let open = || Trace::open(path).map_err(modelled::Error::from);
+    let record = trace::read_either(open, source, None, Some(window)).map_err(words)?;
+    let mode = Mode::Dependent { think_limit: None };
     let job = Job::Record {
         requests: record.requests,
+        source: record.source,
         options: Options {
             cpu: spec.cpu,
-            ..Options::new(Mode::Dependent { think_limit: None })
+            ..Options::new(mode)
         },
+        beside: modelled::modes_beside(mode, None, modelled::DEPTH),
         has_times: true,
     };
     let report = report(catalogue, spec, &job, record.doubts)?;

@@ -124,7 +124,7 @@ impl<'a> LocalExecutor<'a> {
             mount: cell.filesystem.mount.clone(),
             limit: cell.device.limit.map(convert::limits),
             memory: cell.memory.map(Bytes::get),
-            stack: stack::stacking(&cell.device),
+            stack: stack::stacking(cell),
         }
     }
 

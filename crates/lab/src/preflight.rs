@@ -209,7 +209,7 @@ fn devices(
             continue;
         }
         seen.push(stack);
-        possible(&crate::stack::layers(&stack.layers))
+        possible(&crate::stack::layers(&stack.layers, None))
             .map_err(|why| Error::Preflight(format!("device {} ({stack}): {why}", stack.name)))?;
     }
     Ok(())

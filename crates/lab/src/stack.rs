@@ -1,17 +1,18 @@
 //! A study's devices of several layers, in the rig's words.
 
 use rig::device::stack::{Geometry, Hints, Md, Model, NullBlk, Stack, Stacking};
-use study::{Bytes, DeviceSpec, Failing, Layers};
+use study::{Bytes, Cell, Failing, Layers};
 
 /// What the rig makes for a cell's device; none for a plain one.
-pub(crate) fn stacking(device: &DeviceSpec) -> Option<Stacking> {
+pub(crate) fn stacking(cell: &Cell) -> Option<Stacking> {
+    let device = &cell.device;
     let stack = device.stack.as_ref()?;
     let geometry = stack.geometry().map(|geometry| Geometry {
         chunk: geometry.chunk.get(),
         width: geometry.width,
     });
     Some(Stacking {
-        stack: layers(&stack.layers),
+        stack: layers(&stack.layers, cell.devices_file.as_deref()),
         sizes: device.disks().into_iter().map(Bytes::get).collect(),
         size: device.size.get(),
         words: stack.to_string(),
@@ -24,8 +25,8 @@ pub(crate) fn stacking(device: &DeviceSpec) -> Option<Stacking> {
     })
 }
 
-/// One stack.
-pub(crate) fn layers(layers: &Layers) -> Stack {
+/// One stack; a modelled disk may be of a devices file with this text.
+pub(crate) fn layers(layers: &Layers, devices_file: Option<&str>) -> Stack {
     match layers {
         Layers::Md(md) => Stack::Md(Md {
             level: md.level.name(),
@@ -55,6 +56,7 @@ pub(crate) fn layers(layers: &Layers) -> Stack {
         Layers::LogWrites(_) => Stack::LogWrites,
         Layers::Model(model) => Stack::Model(Model {
             device: model.device.clone(),
+            devices_file: devices_file.map(str::to_owned),
         }),
         Layers::NullBlk(null) => Stack::NullBlk(NullBlk {
             latency_ns: u64::from(null.latency_us) * 1000,

@@ -106,14 +106,17 @@ impl Error {
 pub fn catalogue(file: Option<&Path>) -> Result<device::Catalogue, Error> {
     let mut catalogue = device::Catalogue::shipped()?;
     if let Some(path) = file {
-        let (name, text) = read(path)?;
+        let (name, text) = read_file(path)?;
         catalogue.add(&name, &text)?;
     }
     Ok(catalogue)
 }
 
 /// The name and text of a device file.
-fn read(path: &Path) -> Result<(String, String), Error> {
+///
+/// # Errors
+/// It cannot be read, or is too large.
+pub fn read_file(path: &Path) -> Result<(String, String), Error> {
     let wrong = |why: String| Error::File {
         path: path.display().to_string(),
         why,
@@ -138,7 +141,7 @@ fn read(path: &Path) -> Result<(String, String), Error> {
 /// # Errors
 /// It is no device file.
 pub fn check_file(path: &Path) -> Result<Vec<String>, Error> {
-    let (name, text) = read(path)?;
+    let (name, text) = read_file(path)?;
     let mut catalogue = device::Catalogue::shipped()?;
     Ok(catalogue.add(&name, &text)?)
 }

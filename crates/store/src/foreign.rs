@@ -256,6 +256,7 @@ fn plan_of(program: Program, labels: &[&Measured], blocks: u32, slots: Vec<Slot>
         layout: None,
         crash: None,
         estimate: None,
+        devices_file: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,

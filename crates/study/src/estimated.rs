@@ -1,7 +1,6 @@
 //! `[estimate]`: whether its devices are there, and hold the volumes whose checks are estimated on them.
 
-use device::{Catalogue, Variation};
-
+use crate::devices::Devices;
 use crate::error::Problem;
 use crate::model::{Cell, EstimateSpec, WorkloadSpec};
 use crate::node::Node;
@@ -23,6 +22,7 @@ pub(crate) fn give(
     node: Option<&Node>,
     cells: &mut [Placed],
     target: Option<Bytes>,
+    devices: &Devices,
 ) -> Vec<Problem> {
     let Some(node) = node.filter(|_| !spec.devices.is_empty()) else {
         return Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn give(
     for (index, name) in spec.devices.iter().enumerate() {
         let named = list.as_list().and_then(|all| all.get(index));
         let at = named.map_or(&list.at, |named| &named.at);
-        let message = match capacity(name) {
+        let message = match devices.capacity(name) {
             Err(why) => Some(why),
             Ok(_) if spec.devices[..index].contains(name) => {
                 Some(format!("the device {name} is given twice"))
@@ -65,17 +65,6 @@ pub(crate) fn give(
         }
     }
     problems
-}
-
-/// Bytes of a device of this name.
-///
-/// # Errors
-/// There is none; a line with a similar one.
-fn capacity(name: &str) -> Result<Bytes, String> {
-    let model = Catalogue::shipped().and_then(|all| all.model(name, Variation::Nominal));
-    model
-        .map(|model| Bytes(model.capacity()))
-        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::derive;
+use crate::devices::Devices;
 use crate::error::{Origin, Problem};
 use crate::estimated;
 use crate::exclude;
@@ -18,12 +19,12 @@ use crate::file::RunSpec;
 use crate::limit::Limit;
 use crate::model::{
     Cell, CheckSpec, CrashSpec, DeviceSpec, FilesystemKind, FilesystemVariant, FleetSpec, GridSpec,
-    GrowthSpec, Hints, LayoutSpec, NeedsSpec, Stack, TableSpec, Volume,
+    GrowthSpec, Hints, LayoutSpec, NeedsSpec, TableSpec, Volume,
 };
 use crate::node::{Node, Table};
 use crate::placed::Placed;
 use crate::skipped::Skipped;
-use crate::stacks;
+use crate::stacks::{self, Stacks};
 use crate::units::Bytes;
 use crate::validate::Kinds;
 use crate::{forged, rules};
@@ -49,11 +50,15 @@ pub(crate) struct Expansion {
 
 /// Expands a tree that [`crate::validate::study`] found clean. `target` is the size of a device
 /// that replaces the loop images.
-pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Vec<Problem>> {
+pub(crate) fn expand(
+    root: &Node,
+    target: Option<Bytes>,
+    devices: &Devices,
+) -> Result<Expansion, Vec<Problem>> {
     let empty = Table::default();
     let table = root.as_table().unwrap_or(&empty);
     let filesystems = filesystems(table).map_err(one)?;
-    let stacks = stacks::declared(table)?;
+    let stacks = stacks::declared(table, devices)?;
     let rig = rig_factors(root, &filesystems)?;
     stacks::known(&rig, &stacks)?;
     let workloads = workloads(root, table)?;
@@ -79,7 +84,12 @@ pub(crate) fn expand(root: &Node, target: Option<Bytes>) -> Result<Expansion, Ve
     let mut problems = derive_all(&mut cells, target);
     let estimate = table.get("estimate");
     let spec = decode(estimate).map_err(one)?;
-    problems.extend(estimated::give(&spec, estimate, &mut cells, target));
+    problems.extend(estimated::give(
+        &spec, estimate, &mut cells, target, devices,
+    ));
+    for placed in &mut cells {
+        devices.give(&mut placed.cell);
+    }
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
         return Err(problems);
@@ -203,7 +213,7 @@ fn workloads(root: &Node, table: &Table) -> Result<Vec<Workload>, Vec<Problem>> 
 struct Expander<'a> {
     filesystems: &'a BTreeMap<String, FilesystemVariant>,
     device: DeviceSpec,
-    stacks: &'a BTreeMap<String, Stack>,
+    stacks: &'a Stacks<'a>,
     device_size: Option<&'a Origin>,
     memory: Option<Bytes>,
     check: Option<CheckSpec>,
@@ -277,6 +287,7 @@ impl Expander<'_> {
                 crash: Some(&self.crash).filter(|crash| crash.enabled).cloned(),
                 // Once all cells are known.
                 estimate: None,
+                devices_file: None,
                 trace: rigged.trace,
                 kernel: rigged.kernel,
                 volume: rigged.volume,

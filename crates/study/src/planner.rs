@@ -1,5 +1,6 @@
 //! A study, loaded; and its plan.
 
+use crate::devices::Devices;
 use crate::error::{Error, Origin, Problem, shorten};
 use crate::expand::{self, Expansion};
 use crate::filter::Filters;
@@ -55,7 +56,7 @@ impl Study {
         for profile in std::iter::once(BASE).chain(self.profiles()) {
             let expanded = self
                 .tree(profile)
-                .and_then(|tree| Ok((expand(&tree, None)?, tree)));
+                .and_then(|tree| Ok((expand(&tree, None, &Devices::shipped())?, tree)));
             match expanded {
                 Ok((expansion, tree)) => {
                     known.factors.extend(expansion.factors.iter().cloned());
@@ -155,7 +156,8 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     }
     let target = overrides.target_size;
     let device = target.filter(|_| !overrides.target_is_folder);
-    let mut expansion = expand(&tree, device).map_err(Error::Problems)?;
+    let devices = Devices::with(overrides.devices_file.as_ref()).map_err(Error::Problems)?;
+    let mut expansion = expand(&tree, device, &devices).map_err(Error::Problems)?;
     let all = std::mem::take(&mut expansion.cells);
     let filters = Filters::parse(&overrides.filter, &expansion.factors)?;
     let skipped = expansion.skipped.iter();
@@ -262,10 +264,14 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
 }
 
 /// Checks and expands an effective tree.
-fn expand(tree: &Node, target: Option<Bytes>) -> Result<Expansion, Vec<Problem>> {
+fn expand(
+    tree: &Node,
+    target: Option<Bytes>,
+    devices: &Devices,
+) -> Result<Expansion, Vec<Problem>> {
     let problems = validate::study(tree);
     if problems.is_empty() {
-        expand::expand(tree, target)
+        expand::expand(tree, target, devices)
     } else {
         Err(problems)
     }

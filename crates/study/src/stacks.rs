@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use crate::devices::Devices;
 use crate::error::Problem;
 use crate::factor::{Factor, plain};
 use crate::model::{DeviceSpec, Hints, MODEL, PLAIN, Stack, StackFile};
@@ -12,11 +13,18 @@ use crate::placed::Placed;
 use crate::skipped::Skipped;
 use words::hint;
 
-type Stacks = BTreeMap<String, Stack>;
+/// The devices of several layers that a study declares, and those that are models.
+pub(crate) struct Stacks<'a> {
+    declared: BTreeMap<String, Stack>,
+    devices: &'a Devices,
+}
 
 /// Every `[stack.NAME]`.
-pub(crate) fn declared(table: &Table) -> Result<Stacks, Vec<Problem>> {
-    let mut all = Stacks::new();
+pub(crate) fn declared<'a>(
+    table: &Table,
+    devices: &'a Devices,
+) -> Result<Stacks<'a>, Vec<Problem>> {
+    let mut all = BTreeMap::new();
     let mut problems = Vec::new();
     let stacks = table.get("stack").and_then(Node::as_table);
     for (name, node) in stacks.into_iter().flat_map(Table::iter) {
@@ -26,7 +34,10 @@ pub(crate) fn declared(table: &Table) -> Result<Stacks, Vec<Problem>> {
         }
     }
     if problems.is_empty() {
-        Ok(all)
+        Ok(Stacks {
+            declared: all,
+            devices,
+        })
     } else {
         Err(problems)
     }
@@ -46,7 +57,7 @@ fn read(name: &str, node: &Node) -> Result<Stack, Problem> {
 }
 
 /// `[device]`, its stack looked up.
-pub(crate) fn device(node: Option<&Node>, stacks: &Stacks) -> Result<DeviceSpec, Problem> {
+pub(crate) fn device(node: Option<&Node>, stacks: &Stacks<'_>) -> Result<DeviceSpec, Problem> {
     let Some(node) = node else {
         return Ok(DeviceSpec::default());
     };
@@ -59,24 +70,25 @@ pub(crate) fn device(node: Option<&Node>, stacks: &Stacks) -> Result<DeviceSpec,
 }
 
 /// The stack of a level of `device` that [`known`] has let pass; none: the target itself.
-pub(crate) fn named(name: &str, stacks: &Stacks) -> Option<Stack> {
-    let declared = stacks.get(name).cloned();
-    declared.or_else(|| Stack::modelled(name).ok().flatten())
+pub(crate) fn named(name: &str, stacks: &Stacks<'_>) -> Option<Stack> {
+    let declared = stacks.declared.get(name).cloned();
+    declared.or_else(|| stacks.devices.disk(name).ok().flatten())
 }
 
-fn find(at: &Node, name: &str, stacks: &Stacks) -> Result<Option<Stack>, Problem> {
+fn find(at: &Node, name: &str, stacks: &Stacks<'_>) -> Result<Option<Stack>, Problem> {
     if name == PLAIN {
         return Ok(None);
     }
-    let modelled = Stack::modelled(name).map_err(|why| {
+    let modelled = stacks.devices.disk(name).map_err(|why| {
         let message = format!("{} is not a modelled disk: {why}", at.show());
         Problem::new(&at.at, message)
     })?;
     if modelled.is_some() {
         return Ok(modelled);
     }
-    stacks.get(name).cloned().map(Some).ok_or_else(|| {
-        let known = || std::iter::once(PLAIN).chain(stacks.keys().map(String::as_str));
+    let declared = &stacks.declared;
+    declared.get(name).cloned().map(Some).ok_or_else(|| {
+        let known = || std::iter::once(PLAIN).chain(declared.keys().map(String::as_str));
         let message = format!(
             "{} is not a device ({}{}, or {MODEL}NAME of fslab device list)",
             at.show(),
@@ -88,7 +100,7 @@ fn find(at: &Node, name: &str, stacks: &Stacks) -> Result<Option<Stack>, Problem
 }
 
 /// Whether every level of `device` is one.
-pub(crate) fn known(rig: &[Factor], stacks: &Stacks) -> Result<(), Vec<Problem>> {
+pub(crate) fn known(rig: &[Factor], stacks: &Stacks<'_>) -> Result<(), Vec<Problem>> {
     let levels = rig.iter().filter(|factor| factor.name == "device");
     let levels = levels.flat_map(|factor| &factor.levels);
     let problems: Vec<Problem> = levels
@@ -115,9 +127,31 @@ fn has_a_say(placed: &Placed) -> bool {
     device.hints == Hints::Auto || stack.is_some_and(|stack| stack.geometry().is_some())
 }
 
-/// What cannot be made: a filesystem on zones, hints about a plain disk.
+/// Why the devices of these cells are not of one run: no table sets modelled times beside measured ones.
+fn mixed(cells: &[Placed]) -> Option<String> {
+    let name = |placed: &Placed| {
+        let stack = placed.cell.device.stack.as_ref();
+        stack.map_or_else(|| PLAIN.to_owned(), |stack| stack.name.clone())
+    };
+    let first = |modelled: bool| {
+        let mut cells = cells.iter();
+        cells
+            .find(|placed| placed.cell.device.is_modelled() == modelled)
+            .map(name)
+    };
+    let (modelled, measured) = first(true).zip(first(false))?;
+    Some(format!(
+        "{modelled} has modelled times and {measured} measured ones, which are not compared (one run for each)"
+    ))
+}
+
+/// What cannot be made: a filesystem on zones, hints about a plain disk, modelled devices beside others.
 pub(crate) fn problems(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> {
     let mut problems = Vec::new();
+    if let Some(message) = mixed(cells) {
+        let at = device.map_or(&cells[0].entry, |node| &node.at);
+        problems.push(Problem::new(at, message));
+    }
     for placed in cells {
         let stack = placed.cell.device.stack.as_ref();
         let size = placed.cell.device.size;
@@ -148,7 +182,7 @@ pub(crate) fn problems(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> 
 
 #[cfg(test)]
 mod tests {
-    use crate::{Hints, Overrides, Plan, Study, plan};
+    use crate::{DevicesFile, Hints, Overrides, Plan, Study, plan};
 
     fn with(study: &str, set: &[&str]) -> Result<Plan, String> {
         let overrides = Overrides {
@@ -214,11 +248,12 @@ mod tests {
 
     #[test]
     fn a_modelled_disk_is_a_device_that_no_study_declares() {
-        let plan = with("journal", &["device=['plain', 'model:7k500x2']"]).unwrap();
+        let plan = with("journal", &["device=['model:7k500', 'model:7k500x2']"]).unwrap();
         let stacks = plan.cells.iter().filter_map(|c| c.device.stack.as_ref());
         let stacks: Vec<_> = stacks.collect();
-        assert_eq!(stacks.len() * 2, plan.cells.len());
-        assert_eq!(stacks[0].to_string(), "modelled disk 7k500x2");
+        assert_eq!(stacks.len(), plan.cells.len());
+        let striped = |stack: &&&crate::Stack| stack.to_string() == "modelled disk 7k500x2";
+        assert_eq!(stacks.iter().filter(striped).count() * 2, stacks.len());
         let json = serde_json::to_string(stacks[0]).unwrap();
         assert_eq!(
             &serde_json::from_str::<crate::Stack>(&json).unwrap(),
@@ -229,6 +264,52 @@ mod tests {
         assert!(wrong.contains("7k500"), "{wrong}");
         let large = with("journal", &["device=model:t7k250", "device.size=1t"]).unwrap_err();
         assert!(large.contains("model:t7k250 has "), "{large}");
+    }
+
+    #[test]
+    fn devices_of_a_file_are_named_like_those_that_fslab_has() {
+        let text = "[device.mine]\nkind = \"disk\"\ncapacity = \"80 GB\"\nrpm = 5400\n\
+            seek_ms = { track = 1.0, average = 9.0, full = 18.0 }\n\
+            rate = { outer = \"40 MB/s\", inner = \"20 MB/s\" }\nsurfaces = 2\n";
+        let of = |text: &str, set: &[&str]| {
+            let overrides = Overrides {
+                profile: Some("quick".into()),
+                set: set.iter().map(|&text| text.to_owned()).collect(),
+                devices_file: Some(DevicesFile {
+                    name: "own.toml".into(),
+                    text: text.into(),
+                }),
+                ..Overrides::default()
+            };
+            let plan = plan(&Study::load("journal").unwrap(), &overrides);
+            plan.map_err(|error| error.to_string())
+        };
+        let disk = of(text, &["device=model:mine"]).unwrap();
+        let cell = &disk.cells[0];
+        assert_eq!(cell.device.stack.as_ref().unwrap().name, "model:mine");
+        // The record has the file: it may be gone when the run is resumed.
+        assert_eq!(cell.devices_file.as_deref(), Some(text));
+        let estimated = of(text, &["check.enabled=true", "estimate=minex2"]).unwrap();
+        assert_eq!(estimated.cells[0].devices_file.as_deref(), Some(text));
+        let plain = of(text, &[]).unwrap();
+        assert_eq!(plain.cells[0].devices_file, None);
+        let unknown = with("journal", &["device=model:mine"]).unwrap_err();
+        assert!(unknown.contains("is not a modelled disk"), "{unknown}");
+        let wrong = of("[device.mine]\nkind = 1\n", &[]).unwrap_err();
+        assert!(wrong.starts_with("--devices-file: own.toml:2: "), "{wrong}");
+    }
+
+    #[test]
+    fn modelled_and_measured_disks_are_not_of_one_run() {
+        for device in ["['plain', 'model:7k500']", "['model:7k500', 'plain']"] {
+            let refused = with("journal", &[&format!("device={device}")]).unwrap_err();
+            assert_eq!(refused.lines().count(), 1, "{refused}");
+            assert!(
+                refused.contains("model:7k500 has modelled times and")
+                    && refused.contains("one run for each"),
+                "{refused}"
+            );
+        }
     }
 
     #[test]

@@ -115,6 +115,55 @@ fn a_study_on_a_modelled_disk_says_so_and_leaves_nothing_needs_root() {
 }
 
 #[test]
+fn a_device_of_a_file_is_served_and_estimated_on_needs_root() {
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    let study = scratch.tiny_study(&["ext4"], CHECKED);
+    fs::write(
+        scratch.join("own.toml"),
+        KNOWN.replace("request_ms = 5", "request_ms = 0.05"),
+    )
+    .unwrap();
+    let words = "--devices-file own.toml --set device=model:known --set check.checker=fslab \
+        --set estimate=knownx2 --blocks 1 --out run";
+    let output = fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(&study)
+        .args(words.split_whitespace())
+        .output()
+        .unwrap();
+    assert_ran(&output);
+    nothing_is_left(&scratch);
+    let run = Run::load(&scratch.join("run")).unwrap();
+    for trial in &run.trials {
+        let facts = &trial.mounted.as_ref().unwrap().device_facts;
+        assert_eq!(facts["modelled"], "known");
+        let [estimate] = &trial.estimates[..] else {
+            panic!("{:?}", trial.estimates);
+        };
+        assert_eq!(estimate.missing, None);
+        assert_eq!(estimate.devices[0].device, "knownx2");
+    }
+    // Without the file there is no such device.
+    let output = fslab()
+        .current_dir(scratch.path())
+        .arg("plan")
+        .arg(&study)
+        .args(["--set", "device=model:known"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("is not a modelled disk"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn an_image_that_was_forged_is_read_on_a_modelled_disk_needs_root() {
     let scratch = Scratch::new();
     if !can_serve(&scratch) {

@@ -39,6 +39,7 @@ fn estimate(folder: &Path, of: Of) -> Estimate {
         folder,
         trial: 3,
         volume: 1 << 40,
+        devices_file: None,
         traced: None,
         spans: &Spans::default(),
     };
@@ -117,12 +118,13 @@ fn without_requests_the_record_says_why() {
 
 #[test]
 fn published_numbers_belong_to_the_device_of_that_size() {
-    let catalogue = catalogue(None).unwrap();
+    let catalogue = Catalogue::shipped().unwrap();
     let is_of = |volume, name: &str| {
         let left = Left {
             folder: Path::new("."),
             trial: 0,
             volume,
+            devices_file: None,
             traced: None,
             spans: &Spans::default(),
         };

@@ -142,7 +142,7 @@ mod tests {
         };
         assert_eq!(of("plain"), "real");
         assert_eq!(of("model:7k500"), "modelled");
-        assert_eq!(of("['plain', 'model:7k500']"), "modelled");
+        assert_eq!(of("['model:7k500', 'model:t7k250']"), "modelled");
     }
 
     #[test]

@@ -349,6 +349,7 @@ mod tests {
                 folder: folder.path(),
                 trial: 0,
                 volume: 1 << 30,
+                devices_file: None,
                 traced: Some(recorded),
                 spans: &spans,
             };

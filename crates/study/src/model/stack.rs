@@ -243,30 +243,17 @@ pub struct Geometry {
 }
 
 impl Stack {
-    /// The modelled disk of a name that begins with [`MODEL`]; none for any other name. No study declares these: they are the
-    /// devices that fslab has (docs/devices.md).
-    ///
-    /// # Errors
-    /// There is no such device; the message has a similar one.
-    pub fn modelled(name: &str) -> Result<Option<Stack>, String> {
-        let Some(device) = name.strip_prefix(MODEL) else {
-            return Ok(None);
-        };
-        let found = device::Catalogue::shipped().and_then(|catalogue| {
-            let model = catalogue.model(device, device::Variation::Nominal)?;
-            let capacity = Bytes(model.capacity());
-            Ok((catalogue.device(device)?.into_owned(), capacity))
-        });
-        let (found, capacity) = found.map_err(|error| error.to_string())?;
-        Ok(Some(Stack {
-            name: name.to_owned(),
-            about: found.stands_for,
+    /// The modelled disk of a device that has this name, `capacity` bytes and these figures.
+    pub(crate) fn modelled(name: &str, capacity: Bytes, figures: device::Device) -> Stack {
+        Stack {
+            name: format!("{MODEL}{name}"),
+            about: figures.stands_for,
             layers: Layers::Model(Model {
-                device: device.to_owned(),
+                device: name.to_owned(),
                 capacity,
-                studies: found.studies,
+                studies: figures.studies,
             }),
-        }))
+        }
     }
 
     /// What a kernel must have for it, by the names of `fslab kernel list`.

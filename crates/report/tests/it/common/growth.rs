@@ -127,6 +127,7 @@ fn cell(id: u32, filesystem: &str, workload: &str, files: u32, memory: &str) -> 
         layout: None,
         crash: None,
         estimate: None,
+        devices_file: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,

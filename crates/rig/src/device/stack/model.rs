@@ -45,8 +45,10 @@ const MOST_BEYOND: i64 = 500_000;
 /// A modelled disk as a trial asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// A device of `fslab device list`.
+    /// A device of `fslab device list`, or of the devices file.
     pub device: String,
+    /// Text of a devices file.
+    pub devices_file: Option<String>,
 }
 
 /// What a server has done so far; times in ns.

@@ -1,10 +1,14 @@
 //! The process that serves a modelled disk: `fslab device serve --controlled`.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::{Model, PATIENCE, Served, Store};
 use crate::device::stack::await_some;
@@ -16,7 +20,16 @@ const MESSAGES: u64 = 4096;
 /// The process, which lives as long as its input is open or its disk in use.
 pub(super) struct Server {
     child: Child,
+    /// The devices file, which it reads when it starts.
+    _devices: Option<File>,
     pipes: Mutex<Option<(ChildStdin, BufReader<ChildStdout>)>>,
+}
+
+/// A file that has no name, with this text: a guest need not have a place for it.
+fn in_memory(text: &str) -> std::io::Result<File> {
+    let mut file = File::from(memfd_create("devices.toml", MemfdFlags::CLOEXEC)?);
+    file.write_all(text.as_bytes())?;
+    Ok(file)
 }
 
 impl Server {
@@ -42,6 +55,13 @@ impl Server {
         if let Some(path) = store.file() {
             command.arg("--store").arg(path);
         }
+        let devices = model.devices_file.as_deref().map(in_memory).transpose();
+        let devices = devices.map_err(failed)?;
+        if let Some(file) = &devices {
+            let (process, file) = (std::process::id(), file.as_raw_fd());
+            let path = format!("/proc/{process}/fd/{file}");
+            command.args(["--devices-file", &path]);
+        }
         // A group of its own: a terminal's Ctrl-C is for the run, which ends the server itself.
         let child = command
             .stdin(Stdio::piped())
@@ -54,6 +74,7 @@ impl Server {
         Ok(Server {
             pipes: Mutex::new(pipes.map(|(input, output)| (input, BufReader::new(output)))),
             child,
+            _devices: devices,
         })
     }
 
