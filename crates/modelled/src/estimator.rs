@@ -57,6 +57,7 @@ impl Estimator {
             timing: "modelled",
             subject,
             mode: job.mode(),
+            from: job.source(),
             cannot_tell: job.cannot_tell(),
             cpu: job.cpu(),
             runs: self.runs,
@@ -154,8 +155,8 @@ impl Estimator {
         // The longest first, so that they end at about the same time.
         let mut tasks = vec![Task::Nominal];
         tasks.extend(sample.map(Task::Sampled));
-        let others = job.other_modes().into_iter();
-        tasks.extend(others.map(|mode| Task::Other(mode, sample)));
+        let others = job.other_modes().iter();
+        tasks.extend(others.map(|mode| Task::Other(*mode, sample)));
         let drawn = (0..u64::from(self.runs.max(1))).map(|run| seed_of_run(self.seed, run));
         tasks.extend(drawn.map(|seed| Task::Drawn(seed, sample)));
         let results = in_threads(&tasks, |task| task.run(catalogue, name, job));

@@ -7,6 +7,7 @@ use device::{Model, Nanoseconds, Op, Usage};
 
 use crate::report::{Work, cannot_tell};
 use crate::spool::Spooled;
+use crate::trace::Source;
 
 /// Requests that a sample has at least.
 const SAMPLE: u32 = 1 << 15;
@@ -15,6 +16,9 @@ const LARGEST_SAMPLE: u32 = 1 << 18;
 /// The part of a record that a sample is between these: sixteen replays of it cost a quarter of one replay of the record.
 const PART: u32 = 64;
 
+/// Requests in flight of the mode saturate, where no number is given.
+pub const DEPTH: u32 = 32;
+
 /// What is replayed.
 #[derive(Clone, Debug)]
 pub enum Job {
@@ -22,8 +26,12 @@ pub enum Job {
     Record {
         /// In the order of submission.
         requests: Spooled,
+        /// Which events they are.
+        source: Source,
         /// How it is replayed.
         options: Options,
+        /// Modes whose times are given beside that of its own, see [`modes_beside`].
+        beside: Vec<Mode>,
         /// Whether it has times, without which there is no mode but saturate.
         has_times: bool,
     },
@@ -287,21 +295,29 @@ impl Job {
     }
 
     /// The modes that a report shows beside its own.
-    pub(crate) fn other_modes(&self) -> Vec<Mode> {
-        let Job::Record {
-            options,
-            has_times: true,
-            ..
-        } = self
-        else {
-            return Vec::new();
-        };
-        let all = [
-            Mode::Dependent { think_limit: None },
-            Mode::Open,
-            Mode::Saturate { depth: 32 },
-        ];
-        let is_other = |mode: &Mode| mode_name(*mode) != mode_name(options.mode);
-        all.into_iter().filter(is_other).collect()
+    pub(crate) fn other_modes(&self) -> &[Mode] {
+        match self {
+            Job::Record { beside, .. } => beside,
+            Job::Program { .. } => &[],
+        }
     }
+
+    /// Which events of a trace it replays.
+    pub(crate) fn source(&self) -> Option<Source> {
+        match self {
+            Job::Record { source, .. } => Some(*source),
+            Job::Program { .. } => None,
+        }
+    }
+}
+
+/// The modes that a report gives beside `own`: where they agree, the mode does not matter.
+pub fn modes_beside(own: Mode, think_limit: Option<Nanoseconds>, depth: u32) -> Vec<Mode> {
+    let all = [
+        Mode::Dependent { think_limit },
+        Mode::Open,
+        Mode::Saturate { depth },
+    ];
+    let is_other = |mode: &Mode| mode_name(*mode) != mode_name(own);
+    all.into_iter().filter(is_other).collect()
 }

@@ -22,8 +22,8 @@ pub mod studies;
 pub mod trace;
 pub mod write_log;
 
-pub use error::{Error, catalogue, check_file};
+pub use error::{Error, catalogue, check_file, read_file};
 pub use estimator::Estimator;
-pub use job::Job;
+pub use job::{DEPTH, Job, modes_beside};
 pub use report::{DeviceReport, Modelled, Report, Row, Spent};
 pub use spool::{Reader, Spooled};

@@ -8,6 +8,8 @@ use device::replay::{Bound, Mark};
 use device::{Catalogue, Device, Kind, Nanoseconds, Origin, Usage};
 use serde::Serialize;
 
+use crate::trace::Source;
+
 /// What a replay gave, for each device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -17,6 +19,9 @@ pub struct Report {
     pub subject: String,
     /// `dependent`, `open`, `closed`, `saturate`; `program` for a checker's own record.
     pub mode: &'static str,
+    /// Which events of the trace are requests; none for a checker's own record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Source>,
     /// What the mode cannot tell.
     pub cannot_tell: &'static str,
     /// Factor of processor times.

@@ -19,9 +19,10 @@ use std::collections::{BTreeSet, VecDeque};
 use blktrace::analysis::window::Window;
 use blktrace::record::{Category, Head, Notify};
 use blktrace::{Action, Trace};
-use device::Op;
 use device::replay::{Asked, Linker, Sender};
+use device::{Catalogue, Kind, Op};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::spool::{Spool, Spooled};
@@ -32,7 +33,8 @@ const SECTOR: u64 = 512;
 pub(crate) const LARGEST: u64 = 1280 << 10;
 
 /// Which events of a trace are requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// As the recorded kernel merged them: D to C.
     #[default]
@@ -42,6 +44,34 @@ pub enum Source {
 }
 
 impl Source {
+    /// What suits these devices: an array is another topology than the disk of the record, and merges otherwise.
+    ///
+    /// # Errors
+    /// There is no device of one of these names.
+    pub fn suiting(catalogue: &Catalogue, devices: &[String]) -> Result<Source, device::Error> {
+        for name in devices {
+            if matches!(catalogue.device(name)?.kind, Kind::Array(_)) {
+                return Ok(Source::Queue);
+            }
+        }
+        Ok(Source::Issue)
+    }
+
+    /// In words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Source::Issue => "requests as they were merged",
+            Source::Queue => "bios, merged anew",
+        }
+    }
+
+    fn other(self) -> Source {
+        match self {
+            Source::Issue => Source::Queue,
+            Source::Queue => Source::Issue,
+        }
+    }
+
     /// The event that makes a request.
     fn action(self) -> Action {
         match self {
@@ -67,6 +97,8 @@ pub struct Record {
     pub name: String,
     /// In the order of submission.
     pub requests: Spooled,
+    /// Which events they are.
+    pub source: Source,
     /// Why it is not whole; empty for a good trace.
     pub doubts: Vec<String>,
     /// Commands without an address (passthrough), which are left out.
@@ -96,12 +128,21 @@ pub fn read(trace: &mut Trace, source: Source, device: Option<u32>) -> Result<Re
     read_into(Spool::default(), trace, source, device, None)
 }
 
-/// As [`read`], of requests that were given to the driver in a stretch of time.
+/// As [`read`] of these events, and where the trace has none of them, of the others. `window`: only what began in it.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_within(trace: &mut Trace, window: Window) -> Result<Record, Error> {
-    read_into(Spool::default(), trace, Source::Issue, None, Some(window))
+pub fn read_either(
+    open: impl Fn() -> Result<Trace, Error>,
+    source: Source,
+    device: Option<u32>,
+    window: Option<Window>,
+) -> Result<Record, Error> {
+    let read = |source| read_into(Spool::default(), &mut open()?, source, device, window);
+    match read(source) {
+        Err(missing @ Error::NoRequests(_)) => read(source.other()).map_err(|_| missing),
+        read => read,
+    }
 }
 
 fn read_into(
@@ -167,7 +208,7 @@ fn read_into(
         let devices = numbers(&devices);
         return Err(Error::SeveralDevices { devices });
     }
-    let record = reader.finish(trace.name(), whole.doubts(trace));
+    let record = reader.finish(trace.name(), source, whole.doubts(trace));
     if record.requests.outline().count == 0 {
         let what = match source {
             Source::Issue => "no request that was given to a driver",
@@ -249,11 +290,12 @@ impl Reader {
         self.linker.complete(sent.number, sent.process, at);
     }
 
-    fn finish(self, name: String, doubts: Vec<String>) -> Record {
+    fn finish(self, name: String, source: Source, doubts: Vec<String>) -> Record {
         let (spool, outline) = self.linker.finish();
         Record {
             name,
             requests: spool.finish(outline),
+            source,
             doubts,
             commands: self.commands,
         }

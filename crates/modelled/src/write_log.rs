@@ -68,6 +68,7 @@ fn read_from(log: impl BlockSource, source: Source) -> Result<Record, Error> {
     Ok(Record {
         name,
         requests: spool.finish(outline),
+        source,
         doubts,
         commands: 0,
     })

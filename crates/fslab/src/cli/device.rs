@@ -76,6 +76,9 @@ pub(crate) struct DeviceCheckArgs {
     /// Compare models with the response times of four drives, from DiskSim's validation data in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) drives: Option<PathBuf>,
+    /// Compare the rows of this file with models, in place of those of the studies (docs/formats.md)
+    #[arg(long, value_name = "FILE", requires = "studies")]
+    pub(crate) streams: Option<PathBuf>,
     /// Replays with drawn figures, from which the intervals of --studies come
     #[arg(long, value_name = "N", default_value_t = device::replay::RUNS, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "studies")]
     pub(crate) runs: u32,
@@ -145,8 +148,8 @@ pub(crate) struct ReplayArgs {
     /// What is kept of the trace
     #[arg(long, value_enum, default_value = "dependent")]
     pub(crate) mode: ModeArg,
-    /// Requests in flight of --mode saturate
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    /// Requests in flight in the mode saturate
+    #[arg(long, value_name = "N", default_value_t = modelled::DEPTH, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) depth: u32,
     /// Longest time between a completion and a submission that waited for it, in ms [default: the
     /// larger of 1 and the 95th percentile of all]
@@ -155,9 +158,10 @@ pub(crate) struct ReplayArgs {
     /// Factor of the processor's times: 3 for one that is a third as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub(crate) cpu: f64,
-    /// Which events are requests
-    #[arg(long, value_enum, default_value = "issue")]
-    pub(crate) from: FromArg,
+    /// Which events are requests [default: issue for a disk or an SSD, queue where an array is among the
+    /// devices]
+    #[arg(long, value_enum)]
+    pub(crate) from: Option<FromArg>,
     /// Where requests go on a device that is smaller than the recorded one
     #[arg(long, value_enum, default_value = "keep")]
     pub(crate) place: PlaceArg,

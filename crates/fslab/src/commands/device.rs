@@ -136,6 +136,11 @@ fn studies(args: &DeviceCheckArgs) -> anyhow::Result<Table> {
         ..Estimator::default()
     };
     let catalogue = catalogue(args.file.as_deref())?;
+    if let Some(path) = &args.streams {
+        let (path, text) = modelled::read_file(path)?;
+        let table = modelled::studies::own_table(estimator, &catalogue, &path, &text);
+        return Ok(table?);
+    }
     Ok(modelled::studies::table(estimator, &catalogue, &|_| true)?)
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         );
         return Ok(exit::USAGE);
     }
-    let (record, has_times) = record(args)?;
+    let (record, has_times) = record(args, &catalogue)?;
     if !args.incomplete && !record.doubts.is_empty() {
         return Err(Error::Incomplete {
             name: record.name,
@@ -43,9 +43,16 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         .into());
     }
     let is_whole = record.doubts.is_empty();
+    let options = options(args);
     let job = Job::Record {
         requests: record.requests,
-        options: options(args),
+        source: record.source,
+        options,
+        beside: if has_times {
+            modelled::modes_beside(options.mode, args.think_limit, args.depth)
+        } else {
+            Vec::new()
+        },
         has_times,
     };
     let report = estimator.report(&catalogue, &args.device, record.name, &job, record.doubts)?;
@@ -63,7 +70,7 @@ fn of_check(
     let asked = [
         (args.mode != ModeArg::Dependent, "--mode"),
         (args.think_limit.is_some(), "--think-limit"),
-        (args.from != FromArg::Issue, "--from"),
+        (args.from.is_some(), "--from"),
         (args.place != PlaceArg::Keep, "--place"),
         (args.traced.is_some(), "--traced"),
     ];
@@ -89,11 +96,13 @@ fn print(args: &ReplayArgs, report: &Report) -> anyhow::Result<()> {
 }
 
 /// The requests, and whether they have times: those of a log of writes have none.
-fn record(args: &ReplayArgs) -> anyhow::Result<(Record, bool)> {
-    let source = match args.from {
+fn record(args: &ReplayArgs, catalogue: &Catalogue) -> anyhow::Result<(Record, bool)> {
+    let chosen = args.from.map(|from| match from {
         FromArg::Issue => Source::Issue,
         FromArg::Queue => Source::Queue,
-    };
+    });
+    let suiting = || Source::suiting(catalogue, &args.device).map_err(Error::from);
+    let source = chosen.map_or_else(suiting, Ok)?;
     if let Some(path) = args.bases.iter().find(|path| write_log::is_log(path)) {
         refuse_what_a_log_lacks(args, path)?;
         return Ok((write_log::read(path, source)?, false));
@@ -102,8 +111,13 @@ fn record(args: &ReplayArgs) -> anyhow::Result<(Record, bool)> {
     for path in &args.bases {
         bases.extend(super::trace::report::bases(std::slice::from_ref(path))?);
     }
-    let mut trace = Trace::open_all(&bases).map_err(Error::from)?;
-    Ok((trace::read(&mut trace, source, args.traced)?, true))
+    let open = || Trace::open_all(&bases).map_err(Error::from);
+    let record = if chosen.is_some() {
+        trace::read(&mut open()?, source, args.traced)
+    } else {
+        trace::read_either(open, source, args.traced, None)
+    };
+    Ok((record?, true))
 }
 
 fn refuse_what_a_log_lacks(args: &ReplayArgs, path: &Path) -> Result<(), Error> {

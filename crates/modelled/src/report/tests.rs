@@ -2,7 +2,19 @@ use device::Op;
 use device::replay::{Mode, Options, Recorded, Sender};
 
 use super::*;
-use crate::{Estimator, Job, Spooled};
+use crate::{DEPTH, Estimator, Job, Spooled, modes_beside};
+
+/// A job in the mode dependent.
+fn job_of(requests: &[Recorded]) -> Job {
+    let mode = Mode::Dependent { think_limit: None };
+    Job::Record {
+        requests: Spooled::of(requests).unwrap(),
+        source: Source::Issue,
+        options: Options::new(mode),
+        beside: modes_beside(mode, None, DEPTH),
+        has_times: true,
+    }
+}
 
 /// A reader at depth 1 with 1 ms of think time, and one flushed write.
 fn job() -> Job {
@@ -30,11 +42,7 @@ fn job() -> Job {
         write(Op::Flush, 602_000_000, 0),
     ];
     requests.extend(more);
-    Job::Record {
-        requests: Spooled::of(&requests).unwrap(),
-        options: Options::new(Mode::Dependent { think_limit: None }),
-        has_times: true,
-    }
+    job_of(&requests)
 }
 
 fn report() -> Report {
@@ -47,6 +55,7 @@ fn report() -> Report {
         timing: "modelled",
         subject: "sda".into(),
         mode: job.mode(),
+        from: job.source(),
         cannot_tell: job.cannot_tell(),
         cpu: 1.0,
         runs: estimator.runs,
@@ -98,11 +107,7 @@ fn the_interval_of_a_long_record_comes_from_stretches_and_says_so() {
             sender: Sender::Process,
         })
         .collect();
-    let job = Job::Record {
-        requests: Spooled::of(&record).unwrap(),
-        options: Options::new(Mode::Dependent { think_limit: None }),
-        has_times: true,
-    };
+    let job = job_of(&record);
     let catalogue = Catalogue::shipped().unwrap();
     let report = |whole| {
         let estimator = Estimator {
@@ -116,10 +121,13 @@ fn the_interval_of_a_long_record_comes_from_stretches_and_says_so() {
     };
     let (sampled, whole) = (report(false), report(true));
     assert_eq!((sampled.sampled, whole.sampled), (Some(32_768), None));
+    let text = sampled.text();
+    let words: Vec<&str> = text.split_whitespace().collect();
     assert!(
-        sampled
-            .text()
-            .contains("intervals of 4 runs of 32,768 requests, seed 1")
+        words
+            .join(" ")
+            .contains("intervals of 4 runs of 32,768 requests, seed 1"),
+        "{text}"
     );
     assert!(!whole.json().unwrap().contains("sampled"));
     let modes = |report: &Report| report.devices[0].modelled_other_modes_s.clone();

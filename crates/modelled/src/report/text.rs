@@ -21,13 +21,16 @@ pub(super) fn text(report: &Report) -> String {
         "program" => "its own requests, as its threads depend on them".to_owned(),
         mode => format!("mode {mode}"),
     };
+    let from = report
+        .from
+        .map_or_else(String::new, |from| format!("; {}", from.words()));
     let cpu = if report.cpu.to_bits() == 1.0_f64.to_bits() {
         String::new()
     } else {
         format!("; processor times times {}", significant(report.cpu))
     };
     let head = format!(
-        "{} (modelled; {mode}{cpu}; intervals of {}{}, seed {})",
+        "{} (modelled; {mode}{from}{cpu}; intervals of {}{}, seed {})",
         report.subject,
         words::plural(report.runs.into(), "run"),
         report.sampled.map_or_else(String::new, |count| format!(

@@ -362,8 +362,12 @@ fn requests_of_a_stretch_of_time_are_whole() {
         begin_ns: 200,
         end_ns: 300,
     };
-    let mut trace = traced(folder.path(), &events);
-    let record = read_within(&mut trace, window).unwrap();
+    let within = |window, source| {
+        let open = || Ok(traced(folder.path(), &events));
+        read_either(open, source, None, Some(window))
+    };
+    let record = within(window, Source::Issue).unwrap();
+    assert_eq!(record.source, Source::Issue);
     let offsets: Vec<u64> = all(&record).iter().map(|r| r.offset).collect();
     assert_eq!(offsets, [16 * 512, 24 * 512]);
     // The second is done after the end, and belongs to it.
@@ -372,6 +376,17 @@ fn requests_of_a_stretch_of_time_are_whole() {
         begin_ns: 400,
         end_ns: 500,
     };
-    let none = read_within(&mut traced(folder.path(), &events), window);
+    let none = within(window, Source::Issue);
     assert!(matches!(none, Err(Error::NoRequests(_))));
+    // Only the driver was given something in this one, and only the queue in the next.
+    for (begin_ns, from, source) in [
+        (200, Source::Queue, Source::Issue),
+        (160, Source::Issue, Source::Queue),
+    ] {
+        let window = Window {
+            begin_ns,
+            end_ns: begin_ns + 35,
+        };
+        assert_eq!(within(window, from).unwrap().source, source);
+    }
 }
