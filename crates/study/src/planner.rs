@@ -10,7 +10,9 @@ use crate::overrides::Overrides;
 use crate::placed::Placed;
 use crate::references::StudyNames;
 use crate::units::Bytes;
-use crate::{builtin, capacity, document, exclude, filter, forged, order, references, validate};
+use crate::{
+    builtin, capacity, document, exclude, filter, forged, order, references, rules, validate,
+};
 use words::hint;
 
 /// Most trials of a plan.
@@ -59,6 +61,7 @@ impl Study {
                 .and_then(|tree| Ok((expand(&tree, None, &Devices::shipped())?, tree)));
             match expanded {
                 Ok((expansion, tree)) => {
+                    problems.extend(rules::unfit(&expansion.cells, tree.find(&["device"])));
                     known.factors.extend(expansion.factors.iter().cloned());
                     trees.push((tree, expansion));
                 }
@@ -166,7 +169,8 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     if let Some(size) = target {
         notes.extend(one_device_size(&mut cells, size));
     }
-    let problems = capacity::problems(&cells, target);
+    let mut problems = rules::unfit(&cells, tree.find(&["device"]));
+    problems.extend(capacity::problems(&cells, target));
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }

@@ -4,7 +4,9 @@ use params::stream::Test;
 
 use crate::error::{Problem, quote};
 use crate::model::{CheckSpec, WorkloadSpec};
+use crate::node::Node;
 use crate::placed::Placed;
+use crate::stacks;
 
 /// A parameter that its workload cannot use, where it was written.
 pub(crate) fn broken(placed: &Placed) -> Option<Problem> {
@@ -15,7 +17,7 @@ pub(crate) fn broken(placed: &Placed) -> Option<Problem> {
         let message = "a trial's filesystem is fresh, with no file to read (use \"write_read\")";
         return Some(Problem::new(placed.place("test"), message));
     }
-    if let Some(problem) = checker(placed) {
+    if let Some(problem) = nothing_checked(placed) {
         return Some(problem);
     }
     let invalid = workload.parameters().validate().err()?;
@@ -28,20 +30,33 @@ pub(crate) fn broken(placed: &Placed) -> Option<Problem> {
     Some(Problem::new(placed.place(invalid.option), message))
 }
 
-/// A checker that is varied without a check, or that does not know the filesystem.
-fn checker(placed: &Placed) -> Option<Problem> {
-    let cell = &placed.cell;
-    let at = placed.place("");
-    let Some(check) = &cell.check else {
-        let varied = cell.levels.contains_key("checker");
-        let message = "factors.checker: nothing is checked (set check.enabled = true)";
-        return varied.then(|| Problem::new(at, message));
-    };
-    let kind = cell.filesystem.kind;
-    let message = || {
-        format!("fslab check knows no {kind} (set check.checker = \"own\", or leave {kind} out)")
-    };
-    (!check.checker.knows(kind)).then(|| Problem::new(at, message()))
+/// A checker that is varied without a check.
+fn nothing_checked(placed: &Placed) -> Option<Problem> {
+    let varied = placed.cell.check.is_none() && placed.cell.levels.contains_key("checker");
+    let message = "factors.checker: nothing is checked (set check.enabled = true)";
+    varied.then(|| Problem::new(placed.place(""), message))
+}
+
+/// What cannot be of the cells that are left when filters have been applied: a checker that does not know its filesystem, and
+/// modelled devices beside others.
+pub(crate) fn unfit(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> {
+    let unknown = cells.iter().filter_map(|placed| {
+        let kind = placed.cell.filesystem.kind;
+        let check = placed.cell.check.as_ref()?;
+        let message = || {
+            format!(
+                "fslab check knows no {kind} (set check.checker = \"own\", or leave {kind} out)"
+            )
+        };
+        (!check.checker.knows(kind)).then(|| Problem::new(placed.place(""), message()))
+    });
+    let mut problems: Vec<Problem> = Vec::new();
+    for problem in unknown.chain(stacks::mixed(cells, device)) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    problems
 }
 
 /// The program whose extra words would make a check write, and how. A trial's check reads only:
@@ -96,6 +111,24 @@ pub(crate) fn check(spec: &CheckSpec) -> Option<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Overrides, Study, plan};
+
+    #[test]
+    fn a_filter_may_leave_out_what_a_checker_does_not_know() {
+        let with = |filter: &[&str]| {
+            let overrides = Overrides {
+                profile: Some("quick".into()),
+                set: vec!["check.enabled=true".into(), "check.checker=fslab".into()],
+                filter: filter.iter().map(|&text| text.to_owned()).collect(),
+                ..Overrides::default()
+            };
+            let plan = plan(&Study::load("journal").unwrap(), &overrides);
+            plan.map_err(|error| error.to_string())
+        };
+        let refused = with(&[]).unwrap_err();
+        assert!(refused.contains("fslab check knows no btrfs"), "{refused}");
+        assert!(with(&["filesystem=ext4,xfs"]).is_ok());
+    }
 
     #[test]
     fn words_that_make_a_check_write_are_refused() {

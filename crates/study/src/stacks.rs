@@ -128,7 +128,7 @@ fn has_a_say(placed: &Placed) -> bool {
 }
 
 /// Why the devices of these cells are not of one run: no table sets modelled times beside measured ones.
-fn mixed(cells: &[Placed]) -> Option<String> {
+pub(crate) fn mixed(cells: &[Placed], device: Option<&Node>) -> Option<Problem> {
     let name = |placed: &Placed| {
         let stack = placed.cell.device.stack.as_ref();
         stack.map_or_else(|| PLAIN.to_owned(), |stack| stack.name.clone())
@@ -140,18 +140,16 @@ fn mixed(cells: &[Placed]) -> Option<String> {
             .map(name)
     };
     let (modelled, measured) = first(true).zip(first(false))?;
-    Some(format!(
+    let at = device.map_or(&cells[0].entry, |node| &node.at);
+    let message = format!(
         "{modelled} has modelled times and {measured} measured ones, which are not compared (one run for each)"
-    ))
+    );
+    Some(Problem::new(at, message))
 }
 
-/// What cannot be made: a filesystem on zones, hints about a plain disk, modelled devices beside others.
+/// What cannot be made: a filesystem on zones, hints about a plain disk.
 pub(crate) fn problems(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if let Some(message) = mixed(cells) {
-        let at = device.map_or(&cells[0].entry, |node| &node.at);
-        problems.push(Problem::new(at, message));
-    }
     for placed in cells {
         let stack = placed.cell.device.stack.as_ref();
         let size = placed.cell.device.size;
@@ -310,6 +308,14 @@ mod tests {
                 "{refused}"
             );
         }
+        let overrides = Overrides {
+            profile: Some("quick".into()),
+            set: vec!["device=['plain', 'model:7k500']".into()],
+            filter: vec!["device=plain".into()],
+            ..Overrides::default()
+        };
+        let left = plan(&Study::load("journal").unwrap(), &overrides).unwrap();
+        assert!(left.cells.iter().all(|cell| cell.device.stack.is_none()));
     }
 
     #[test]
