@@ -1,6 +1,6 @@
 //! What can go wrong, in one line each.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Largest device file that is read.
 const LARGEST_FILE: u64 = 1 << 20;
@@ -14,6 +14,14 @@ pub enum Error {
     /// A device file that cannot be read.
     #[error("{path}: {why}; name a file of devices, as docs/devices.md describes")]
     File {
+        /// Its path.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// A file of streams that cannot be read, or has what cannot be.
+    #[error("{path}: {why}; docs/formats.md describes such a file")]
+    Streams {
         /// Its path.
         path: String,
         /// Why.
@@ -78,6 +86,7 @@ impl Error {
         match self {
             Error::Device(_)
             | Error::File { .. }
+            | Error::Streams { .. }
             | Error::Replay { .. }
             | Error::NoRequests(_)
             | Error::Measured(_)
@@ -117,23 +126,27 @@ pub fn catalogue(file: Option<&Path>) -> Result<device::Catalogue, Error> {
 /// # Errors
 /// It cannot be read, or is too large.
 pub fn read_file(path: &Path) -> Result<(String, String), Error> {
-    let wrong = |why: String| Error::File {
-        path: path.display().to_string(),
-        why,
-    };
-    let metadata = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?;
+    let name = path.display().to_string();
+    match text_of(path) {
+        Ok(text) => Ok((name, text)),
+        Err(why) => Err(Error::File { path: name, why }),
+    }
+}
+
+/// The text of a small file, or why there is none.
+pub(crate) fn text_of(path: &Path) -> Result<String, String> {
+    let metadata = std::fs::metadata(path).map_err(|e| e.to_string())?;
     if !metadata.is_file() {
-        return Err(wrong("not a regular file".into()));
+        return Err("not a regular file".into());
     }
     if metadata.len() > LARGEST_FILE {
-        return Err(wrong(format!(
-            "has {}, and a device file at most {}",
+        return Err(format!(
+            "has {}, and such a file at most {}",
             words::bytes(metadata.len()),
             words::bytes(LARGEST_FILE)
-        )));
+        ));
     }
-    let text = std::fs::read_to_string(PathBuf::from(path)).map_err(|e| wrong(e.to_string()))?;
-    Ok((path.display().to_string(), text))
+    std::fs::read_to_string(path).map_err(|e| e.to_string())
 }
 
 /// Reads a device file by itself, on top of the shipped devices, and returns the names in it.

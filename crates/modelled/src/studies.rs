@@ -13,11 +13,13 @@ mod published;
 mod stream;
 mod table;
 
+use std::path::Path;
+
 use device::replay::{Estimate, Structural, seed_of_run};
 use device::{Catalogue, Variation, limits, random_read_ms};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, text_of};
 use crate::estimator::Estimator;
 use published::Published;
 use stream::Stream;
@@ -293,29 +295,29 @@ pub fn table(
     table.map_err(wrong)
 }
 
-/// Models the rows of a file of the user's, whose text is this.
+/// Models the rows of a file of the user's.
 ///
 /// # Errors
 /// One line: it is no file of streams, or a row of it has no device, no number, or a stream that cannot be.
-pub fn own_table(
-    estimator: Estimator,
-    catalogue: &Catalogue,
-    path: &str,
-    text: &str,
-) -> Result<Table, Error> {
-    let wrong = |why: String| Error::File {
-        path: path.to_owned(),
+pub fn own_table(estimator: Estimator, catalogue: &Catalogue, path: &Path) -> Result<Table, Error> {
+    let table = text_of(path).and_then(|text| table_of(estimator, catalogue, &text));
+    table.map_err(|why| Error::Streams {
+        path: path.display().to_string(),
         why,
-    };
+    })
+}
+
+/// The table of a user's text.
+fn table_of(estimator: Estimator, catalogue: &Catalogue, text: &str) -> Result<Table, String> {
     let streams: Streams = toml::from_str(text).map_err(|error| {
-        let before = error.span().map_or("", |span| &text[..span.start]);
-        let line = before.matches('\n').count() + 1;
-        wrong(format!("line {line}: {}", error.message()))
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.unwrap_or_default().matches('\n').count() + 1;
+        format!("line {line}: {}", error.message())
     })?;
     if streams.row.is_empty() && streams.bound.is_empty() {
-        return Err(wrong("has no [[row]] and no [[bound]]".to_owned()));
+        return Err("has no [[row]] and no [[bound]]".to_owned());
     }
-    compared(estimator, catalogue, &streams, &|_| true, Whose::Own).map_err(wrong)
+    compared(estimator, catalogue, &streams, &|_| true, Whose::Own)
 }
 
 /// The table of these streams.

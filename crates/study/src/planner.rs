@@ -61,7 +61,7 @@ impl Study {
                 .and_then(|tree| Ok((expand(&tree, None, &Devices::shipped())?, tree)));
             match expanded {
                 Ok((expansion, tree)) => {
-                    problems.extend(rules::unfit(&expansion.cells, tree.find(&["device"])));
+                    problems.extend(rules::unfit(&expansion.cells, &tree));
                     known.factors.extend(expansion.factors.iter().cloned());
                     trees.push((tree, expansion));
                 }
@@ -169,7 +169,7 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     if let Some(size) = target {
         notes.extend(one_device_size(&mut cells, size));
     }
-    let mut problems = rules::unfit(&cells, tree.find(&["device"]));
+    let mut problems = rules::unfit(&cells, &tree);
     problems.extend(capacity::problems(&cells, target));
     if !problems.is_empty() {
         return Err(Error::Problems(problems));

@@ -39,7 +39,7 @@ fn nothing_checked(placed: &Placed) -> Option<Problem> {
 
 /// What cannot be of the cells that are left when filters have been applied: a checker that does not know its filesystem, and
 /// modelled devices beside others.
-pub(crate) fn unfit(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> {
+pub(crate) fn unfit(cells: &[Placed], tree: &Node) -> Vec<Problem> {
     let unknown = cells.iter().filter_map(|placed| {
         let kind = placed.cell.filesystem.kind;
         let check = placed.cell.check.as_ref()?;
@@ -51,7 +51,7 @@ pub(crate) fn unfit(cells: &[Placed], device: Option<&Node>) -> Vec<Problem> {
         (!check.checker.knows(kind)).then(|| Problem::new(placed.place(""), message()))
     });
     let mut problems: Vec<Problem> = Vec::new();
-    for problem in unknown.chain(stacks::mixed(cells, device)) {
+    for problem in unknown.chain(stacks::mixed(cells, tree)) {
         if !problems.contains(&problem) {
             problems.push(problem);
         }

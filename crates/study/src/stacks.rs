@@ -128,7 +128,7 @@ fn has_a_say(placed: &Placed) -> bool {
 }
 
 /// Why the devices of these cells are not of one run: no table sets modelled times beside measured ones.
-pub(crate) fn mixed(cells: &[Placed], device: Option<&Node>) -> Option<Problem> {
+pub(crate) fn mixed(cells: &[Placed], tree: &Node) -> Option<Problem> {
     let name = |placed: &Placed| {
         let stack = placed.cell.device.stack.as_ref();
         stack.map_or_else(|| PLAIN.to_owned(), |stack| stack.name.clone())
@@ -140,7 +140,9 @@ pub(crate) fn mixed(cells: &[Placed], device: Option<&Node>) -> Option<Problem> 
             .map(name)
     };
     let (modelled, measured) = first(true).zip(first(false))?;
-    let at = device.map_or(&cells[0].entry, |node| &node.at);
+    let factor = tree.find(&["factors", "device"]);
+    let node = factor.or_else(|| tree.find(&["device"]));
+    let at = node.map_or(&cells[0].entry, |node| &node.at);
     let message = format!(
         "{modelled} has modelled times and {measured} measured ones, which are not compared (one run for each)"
     );
@@ -303,7 +305,8 @@ mod tests {
             let refused = with("journal", &[&format!("device={device}")]).unwrap_err();
             assert_eq!(refused.lines().count(), 1, "{refused}");
             assert!(
-                refused.contains("model:7k500 has modelled times and")
+                refused.starts_with("--set device=[")
+                    && refused.contains("model:7k500 has modelled times and")
                     && refused.contains("one run for each"),
                 "{refused}"
             );

@@ -137,9 +137,7 @@ fn studies(args: &DeviceCheckArgs) -> anyhow::Result<Table> {
     };
     let catalogue = catalogue(args.file.as_deref())?;
     if let Some(path) = &args.streams {
-        let (path, text) = modelled::read_file(path)?;
-        let table = modelled::studies::own_table(estimator, &catalogue, &path, &text);
-        return Ok(table?);
+        return Ok(modelled::studies::own_table(estimator, &catalogue, path)?);
     }
     Ok(modelled::studies::table(estimator, &catalogue, &|_| true)?)
 }
