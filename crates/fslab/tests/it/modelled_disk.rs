@@ -327,6 +327,28 @@ fn a_served_file_keeps_bytes_gives_up_holes_and_counts_needs_root() {
     scratch.assert_nothing_left();
 }
 
+#[test]
+fn a_flush_costs_a_served_disk_something_only_where_its_cache_would_lose_writes_needs_root() {
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    for (device, flushes) in [("cheetah-15k.5", 0), ("7k500", 1)] {
+        let mut served = Served::start(&scratch, device, &["--size", "64m"]);
+        let opened = OpenOptions::new().write(true).open(&served.file);
+        let file = opened.unwrap();
+        let requests = |served: &mut Served| served.say("")["requests"].as_u64().unwrap();
+        let before = requests(&mut served);
+        file.sync_all().unwrap();
+        assert_eq!(requests(&mut served) - before, flushes, "{device}");
+        drop(file);
+        drop(served.child.stdin.take());
+        assert!(matches!(served.child.wait().unwrap().code(), Some(0 | 7)));
+        fs::remove_dir(scratch.join("m")).unwrap();
+    }
+    scratch.assert_nothing_left();
+}
+
 /// A loop device on a served file; detached at its end, before the server ends.
 struct Loop(String);
 
