@@ -37,6 +37,16 @@ impl Catalogue {
         Ok(catalogue)
     }
 
+    /// The devices that fslab has, and those of a file.
+    ///
+    /// # Errors
+    /// As [`Catalogue::add`].
+    pub fn with(file: &str, text: &str) -> Result<Catalogue, Error> {
+        let mut catalogue = Catalogue::shipped()?;
+        catalogue.add(file, text)?;
+        Ok(catalogue)
+    }
+
     /// Adds the devices of a file and returns their names; a name that is there already is replaced.
     ///
     /// # Errors
@@ -151,6 +161,32 @@ impl Catalogue {
                 format!("that study was measured on {}; ", words::list(&names))
             },
         })
+    }
+
+    /// The figures of a device and of its members, `NAME: KEY VALUE, ...; NAME: ...`, where one of them is of this file.
+    ///
+    /// # Errors
+    /// There is no device of this name.
+    pub fn figures(&self, name: &str, file: &str) -> Result<Option<String>, Error> {
+        let mut texts: Vec<String> = Vec::new();
+        let mut is_of_file = false;
+        let mut next = vec![self.device(name)?];
+        while let Some(device) = next.pop() {
+            let described = device.described().into_iter();
+            let figures = described.map(|figure| format!("{} {}", figure.key, figure.value));
+            let figures: Vec<String> = figures.collect();
+            let text = format!("{}: {}", device.name, figures.join(", "));
+            if texts.contains(&text) {
+                continue;
+            }
+            texts.push(text);
+            is_of_file |= device.file == file;
+            if let Kind::Array(array) = &device.kind {
+                let members = array.members.iter();
+                next.extend(members.filter_map(|of| self.devices.get(&of.name).map(Cow::Borrowed)));
+            }
+        }
+        Ok(is_of_file.then(|| texts.join("; ")))
     }
 
     /// A model of a device.

@@ -73,7 +73,7 @@ pub struct Explained {
     pub study: String,
     /// What its times are of, where that is not hardware: `times of modelled disks (7k500)`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub times: Option<String>,
+    pub times_of: Option<String>,
     /// Comparisons that were made.
     pub compared: usize,
     /// Comparisons that had too few values to be made.
@@ -109,7 +109,7 @@ pub fn explain(run: &Run, dir: Option<&Path>, options: &Options) -> Result<Expla
     Ok(Explained {
         run: run.name.clone(),
         study: run.plan.study.clone(),
-        times: match Times::of(run) {
+        times_of: match Times::of(run) {
             Times::Real => None,
             times => Some(times.to_string()),
         },

@@ -64,7 +64,7 @@ fn head(explained: &Explained) -> String {
             explained.too_few
         );
     }
-    if let Some(times) = &explained.times {
+    if let Some(times) = &explained.times_of {
         text += &format!(" [{times}]");
     }
     wrap(&format!("Why: {}: ", explained.run), 5, &text)
@@ -339,7 +339,7 @@ mod tests {
         Explained {
             run: "streaming-20260102-030405".into(),
             study: "streaming".into(),
-            times: Some("times of modelled disks (7k500)".into()),
+            times_of: Some("times of modelled disks (7k500)".into()),
             compared: 12,
             too_few: 2,
             explanations,

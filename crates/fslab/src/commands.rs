@@ -123,10 +123,12 @@ pub(crate) fn overrides(args: &StudyArgs) -> anyhow::Result<Overrides> {
 
 /// Expands the study for the target, and chooses the executor.
 pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Planned> {
-    let loaded = study::Study::load(&study.study).map_err(lab::Error::from)?;
+    let overrides = overrides(study)?;
+    let file = overrides.devices_file.as_ref();
+    let loaded = study::Study::load_with(&study.study, file).map_err(lab::Error::from)?;
     let ranks = ranks(args)?;
     let request = PlanRequest {
-        overrides: overrides(study)?,
+        overrides,
         named: named(args),
         kernels: args.kernel.clone(),
         modules: args.modules.clone(),

@@ -11,7 +11,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use blktrace::Trace;
-use blktrace::analysis::window::Window;
 use device::replay::{Mode, Options};
 use device::{Catalogue, Variation};
 use modelled::checker::Record;
@@ -71,11 +70,10 @@ const NO_TRACE: &str =
 impl Left<'_> {
     /// The devices that fslab has, and those of the user's file.
     fn catalogue(&self) -> Result<Catalogue, device::Error> {
-        let mut catalogue = Catalogue::shipped()?;
-        if let Some(text) = self.devices_file {
-            catalogue.add("the devices file", text)?;
+        match self.devices_file {
+            Some(text) => Catalogue::with("the devices file", text),
+            None => Catalogue::shipped(),
         }
-        Ok(catalogue)
     }
 
     /// The estimate of a check on the devices of `spec`.
@@ -226,12 +224,18 @@ impl Left<'_> {
             .and_then(Recorded::of_filesystem)
             .ok_or(NO_TRACE)?;
         let whole = self.spans.of(phase).ok_or(NO_TRACE)?;
-        let mut estimate = of_window(catalogue, spec, &path, whole, phase)?;
+        let open = || Trace::open(&path).map_err(modelled::Error::from);
+        let suiting = Source::suiting(catalogue, &spec.devices);
+        let suiting = suiting.map_err(|error| error.to_string())?;
+        let record = trace::read_either(open, suiting, None, Some(whole));
+        let record = record.map_err(|error| error.to_string())?;
+        let source = record.source;
+        let mut estimate = of_record(catalogue, spec, record, phase)?;
         for (name, window) in self.spans.passes_of(phase) {
+            let read = open().and_then(|mut trace| trace::read_within(&mut trace, source, window));
             // A pass without requests has nothing to replay.
-            let Ok(pass) = of_window(catalogue, spec, &path, window, name) else {
-                continue;
-            };
+            let Ok(record) = read else { continue };
+            let pass = of_record(catalogue, spec, record, name)?;
             for (device, of_pass) in estimate.devices.iter_mut().zip(pass.devices) {
                 device.passes.extend(of_pass.passes);
             }
@@ -242,18 +246,13 @@ impl Left<'_> {
     }
 }
 
-/// The estimate of what a trace has of a stretch of time, its first row under this name.
-fn of_window(
+/// The estimate of requests of a trace, its first row under this name.
+fn of_record(
     catalogue: &Catalogue,
     spec: &EstimateSpec,
-    path: &Path,
-    window: Window,
+    record: trace::Record,
     name: &str,
 ) -> Result<Estimate, String> {
-    let words = |error: modelled::Error| error.to_string();
-    let source = Source::suiting(catalogue, &spec.devices).map_err(|error| error.to_string())?;
-    let open = || Trace::open(path).map_err(modelled::Error::from);
-    let record = trace::read_either(open, source, None, Some(window)).map_err(words)?;
     let mode = Mode::Dependent { think_limit: None };
     let job = Job::Record {
         requests: record.requests,

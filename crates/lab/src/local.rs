@@ -108,13 +108,15 @@ impl<'a> LocalExecutor<'a> {
         Some(NoiseMeter::new(Arc::clone(self.noise.as_ref()?), disk))
     }
 
-    fn prepare(&mut self, cell: &Cell) -> Result<Prepared, rig::Error> {
+    /// Prepares a cell; its device may be of a devices file with this text.
+    fn prepare(&mut self, cell: &Cell, devices_file: Option<&str>) -> Result<Prepared, rig::Error> {
         let progress = self.interrupt.with(self.watcher);
-        self.rig.prepare(&Self::request(cell), &progress)
+        let request = Self::request(cell, devices_file);
+        self.rig.prepare(&request, &progress)
     }
 
     /// What a cell asks of the rig.
-    fn request(cell: &Cell) -> rig::Request {
+    fn request(cell: &Cell, devices_file: Option<&str>) -> rig::Request {
         rig::Request {
             image_size: cell.device.size.get(),
             readahead_sectors: cell.device.readahead,
@@ -124,7 +126,7 @@ impl<'a> LocalExecutor<'a> {
             mount: cell.filesystem.mount.clone(),
             limit: cell.device.limit.map(convert::limits),
             memory: cell.memory.map(Bytes::get),
-            stack: stack::stacking(cell),
+            stack: stack::stacking(&cell.device, devices_file),
         }
     }
 
@@ -240,7 +242,7 @@ impl<'a> LocalExecutor<'a> {
         let mut prepared = if trial.cell.volume.is_forged() {
             self.prepare_forged(trial, ledger)?
         } else {
-            let prepared = self.prepare(&trial.cell);
+            let prepared = self.prepare(&trial.cell, trial.devices_file.as_deref());
             prepared.map_err(|error| self.rig_failure(error))?
         };
         let timings = prepared.timings();

@@ -1,18 +1,17 @@
 //! A study's devices of several layers, in the rig's words.
 
 use rig::device::stack::{Geometry, Hints, Md, Model, NullBlk, Stack, Stacking};
-use study::{Bytes, Cell, Failing, Layers};
+use study::{Bytes, DeviceSpec, Failing, Layers};
 
 /// What the rig makes for a cell's device; none for a plain one.
-pub(crate) fn stacking(cell: &Cell) -> Option<Stacking> {
-    let device = &cell.device;
+pub(crate) fn stacking(device: &DeviceSpec, devices_file: Option<&str>) -> Option<Stacking> {
     let stack = device.stack.as_ref()?;
     let geometry = stack.geometry().map(|geometry| Geometry {
         chunk: geometry.chunk.get(),
         width: geometry.width,
     });
     Some(Stacking {
-        stack: layers(&stack.layers, cell.devices_file.as_deref()),
+        stack: layers(&stack.layers, devices_file),
         sizes: device.disks().into_iter().map(Bytes::get).collect(),
         size: device.size.get(),
         words: stack.to_string(),

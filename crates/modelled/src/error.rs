@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Largest device file that is read.
+/// Largest file of devices, or of streams, that is read.
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// Why there is no estimate.
@@ -19,14 +19,9 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// A file of streams that cannot be read, or has what cannot be.
-    #[error("{path}: {why}; docs/formats.md describes such a file")]
-    Streams {
-        /// Its path.
-        path: String,
-        /// Why.
-        why: String,
-    },
+    /// A file of streams that cannot be read or run: its path, the line and why.
+    #[error("{0}; docs/formats.md describes such a file")]
+    Streams(String),
     /// The record does not fit the device.
     #[error("{device}: {source}")]
     Replay {
@@ -86,7 +81,7 @@ impl Error {
         match self {
             Error::Device(_)
             | Error::File { .. }
-            | Error::Streams { .. }
+            | Error::Streams(_)
             | Error::Replay { .. }
             | Error::NoRequests(_)
             | Error::Measured(_)
@@ -113,12 +108,11 @@ impl Error {
 /// # Errors
 /// The file cannot be read, or is no device file.
 pub fn catalogue(file: Option<&Path>) -> Result<device::Catalogue, Error> {
-    let mut catalogue = device::Catalogue::shipped()?;
-    if let Some(path) = file {
-        let (name, text) = read_file(path)?;
-        catalogue.add(&name, &text)?;
-    }
-    Ok(catalogue)
+    let Some(path) = file else {
+        return Ok(device::Catalogue::shipped()?);
+    };
+    let (name, text) = read_file(path)?;
+    Ok(device::Catalogue::with(&name, &text)?)
 }
 
 /// The name and text of a device file.

@@ -302,11 +302,15 @@ impl Job {
         }
     }
 
-    /// Which events of a trace it replays.
+    /// Which events of a trace it replays; a log of writes has none.
     pub(crate) fn source(&self) -> Option<Source> {
         match self {
-            Job::Record { source, .. } => Some(*source),
-            Job::Program { .. } => None,
+            Job::Record {
+                source,
+                has_times: true,
+                ..
+            } => Some(*source),
+            Job::Record { .. } | Job::Program { .. } => None,
         }
     }
 }

@@ -13,11 +13,13 @@ mod published;
 mod stream;
 mod table;
 
+use std::ops::Range;
 use std::path::Path;
 
 use device::replay::{Estimate, Structural, seed_of_run};
 use device::{Catalogue, Variation, limits, random_read_ms};
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
 
 use crate::error::{Error, text_of};
 use crate::estimator::Estimator;
@@ -36,14 +38,22 @@ pub const MEDIAN: f64 = 10.0;
 /// Longest processor time of a row, s.
 const MOST_CPU: f64 = 1e8;
 
-/// A file of streams.
+/// Longest name of a row: its column of the table.
+const LONGEST: usize = 44;
+
+/// The streams of the studies.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Streams {
-    #[serde(default)]
-    row: Vec<RowOfFile>,
-    #[serde(default)]
+    row: Vec<Spanned<RowOfFile>>,
     bound: Vec<BoundOfFile>,
+}
+
+/// A file of streams of the user's.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnStreams {
+    row: Vec<Spanned<RowOfFile>>,
 }
 
 /// What a program asked for, and what was published of it.
@@ -91,8 +101,13 @@ impl Unit {
 }
 
 impl RowOfFile {
-    /// What of it cannot be modelled, or compared.
+    /// Why it cannot be modelled, or compared.
     fn problem(&self) -> Option<String> {
+        if words::printable(&self.name) != self.name || self.name.chars().count() > LONGEST {
+            return Some(format!(
+                "`name`: longer than {LONGEST} characters, or not printable"
+            ));
+        }
         if self.published.is_empty() && self.printed.is_empty() {
             return Some("has no number: neither `published` nor `printed`".to_owned());
         }
@@ -298,26 +313,39 @@ pub fn table(
 /// Models the rows of a file of the user's.
 ///
 /// # Errors
-/// One line: it is no file of streams, or a row of it has no device, no number, or a stream that cannot be.
+/// One line: it is no file of streams, or a row has no device, no number, or a stream that cannot run.
 pub fn own_table(estimator: Estimator, catalogue: &Catalogue, path: &Path) -> Result<Table, Error> {
-    let table = text_of(path).and_then(|text| table_of(estimator, catalogue, &text));
-    table.map_err(|why| Error::Streams {
-        path: path.display().to_string(),
-        why,
-    })
+    let name = path.display().to_string();
+    let text = text_of(path).map_err(|why| format!("{name}: {why}"));
+    let table = text.and_then(|text| table_of(estimator, catalogue, &name, &text));
+    table.map_err(Error::Streams)
 }
 
-/// The table of a user's text.
-fn table_of(estimator: Estimator, catalogue: &Catalogue, text: &str) -> Result<Table, String> {
-    let streams: Streams = toml::from_str(text).map_err(|error| {
-        let before = error.span().and_then(|span| text.get(..span.start));
+/// The table of a user's text. An error begins with the file and the line.
+fn table_of(
+    estimator: Estimator,
+    catalogue: &Catalogue,
+    name: &str,
+    text: &str,
+) -> Result<Table, String> {
+    let at = |span: Option<Range<usize>>, why: &str| {
+        let before = span.and_then(|span| text.get(..span.start));
         let line = before.unwrap_or_default().matches('\n').count() + 1;
-        format!("line {line}: {}", error.message())
-    })?;
-    if streams.row.is_empty() && streams.bound.is_empty() {
-        return Err("has no [[row]] and no [[bound]]".to_owned());
+        format!("{name}:{line}: {why}")
+    };
+    let own: OwnStreams =
+        toml::from_str(text).map_err(|error| at(error.span(), error.message()))?;
+    for row in &own.row {
+        if let Some(problem) = row.get_ref().problem() {
+            return Err(at(Some(row.span()), &problem));
+        }
     }
-    compared(estimator, catalogue, &streams, &|_| true, Whose::Own)
+    let streams = Streams {
+        row: own.row,
+        bound: Vec::new(),
+    };
+    let table = compared(estimator, catalogue, &streams, &|_| true, Whose::Own);
+    table.map_err(|why| format!("{name}: {why}"))
 }
 
 /// The table of these streams.
@@ -330,7 +358,8 @@ fn compared(
 ) -> Result<Table, String> {
     let published = Published::load()?;
     let mut rows = Vec::new();
-    for row in streams.row.iter().filter(|row| wanted(&row.name)) {
+    let rows_of_file = streams.row.iter().map(Spanned::get_ref);
+    for row in rows_of_file.filter(|row| wanted(&row.name)) {
         let compared = compare(catalogue, &published, row, estimator);
         rows.extend(compared.map_err(|why| format!("row {}: {why}", words::quoted(&row.name)))?);
     }
@@ -354,9 +383,6 @@ fn compare(
     row: &RowOfFile,
     estimator: Estimator,
 ) -> Result<Vec<Comparison>, String> {
-    if let Some(problem) = row.problem() {
-        return Err(problem);
-    }
     let cpu: Result<Vec<f64>, String> = row.cpu.iter().map(|id| published.value(id)).collect();
     let cpu = cpu?.into_iter().sum::<f64>() + row.cpu_s;
     let value = |variation: Variation| -> Result<f64, String> {
@@ -420,9 +446,6 @@ fn bounded(
         .map(|id| published.value(id))
         .collect();
     let values = values?;
-    if values.is_empty() {
-        return Err("has no number in `published`".to_owned());
-    }
     let found =
         limits(|| catalogue.model(&bound.device, Variation::Nominal)).map_err(|e| e.to_string())?;
     let rates = found.sequential;
@@ -431,13 +454,6 @@ fn bounded(
     let (modelled_bound, holds, how) = if let Some(Moved { bytes, read }) = bound.moved {
         let model = catalogue.model(&bound.device, Variation::Nominal);
         let mut model = model.map_err(|e| e.to_string())?;
-        let can_be = (1..=model.capacity()).contains(&read) && bytes.is_finite() && bytes > 0.0;
-        if !can_be {
-            return Err(format!(
-                "`moved`: {bytes} bytes in reads of {read} cannot be read from {}",
-                bound.device
-            ));
-        }
         let alone = random_read_ms(&mut *model, read) / 1e3;
         let times = [bytes / rates[0], bytes / read as f64 * alone];
         let how = format!(

@@ -128,6 +128,14 @@ pub fn read(trace: &mut Trace, source: Source, device: Option<u32>) -> Result<Re
     read_into(Spool::default(), trace, source, device, None)
 }
 
+/// As [`read`], of requests that began in a stretch of time.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(trace: &mut Trace, source: Source, window: Window) -> Result<Record, Error> {
+    read_into(Spool::default(), trace, source, None, Some(window))
+}
+
 /// As [`read`] of these events, and where the trace has none of them, of the others. `window`: only what began in it.
 ///
 /// # Errors
@@ -140,7 +148,10 @@ pub fn read_either(
 ) -> Result<Record, Error> {
     let read = |source| read_into(Spool::default(), &mut open()?, source, device, window);
     match read(source) {
-        Err(missing @ Error::NoRequests(_)) => read(source.other()).map_err(|_| missing),
+        Err(missing @ Error::NoRequests(_)) => match read(source.other()) {
+            Err(Error::NoRequests(_)) => Err(missing),
+            other => other,
+        },
         read => read,
     }
 }

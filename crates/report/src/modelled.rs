@@ -128,6 +128,7 @@ mod tests {
                     device: "disk-2009".into(),
                     capacity: study::Bytes(1 << 38),
                     studies: studies.iter().map(|name| (*name).to_owned()).collect(),
+                    figures: None,
                 }),
             });
         }

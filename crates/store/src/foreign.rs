@@ -256,7 +256,6 @@ fn plan_of(program: Program, labels: &[&Measured], blocks: u32, slots: Vec<Slot>
         layout: None,
         crash: None,
         estimate: None,
-        devices_file: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,
@@ -290,6 +289,7 @@ fn plan_of(program: Program, labels: &[&Measured], blocks: u32, slots: Vec<Slot>
         measured: None,
         fleet: study::FleetSpec::default(),
         needs: NeedsSpec::default(),
+        devices_file: None,
         notes: vec![format!(
             "measured by {}, not by fslab: no context of the machine, no evidence",
             program.name()

@@ -7,34 +7,30 @@ use crate::model::{Cell, MODEL, Stack};
 use crate::overrides::DevicesFile;
 use crate::units::Bytes;
 
-/// Devices by name, and the text of the user's file.
+/// Devices by name, and the user's file.
 pub(crate) struct Devices {
     catalogue: Catalogue,
-    own: Option<String>,
+    own: Option<DevicesFile>,
 }
 
 impl Devices {
-    /// Those that fslab has.
-    pub(crate) fn shipped() -> Devices {
-        Devices {
-            // A test of `device` excludes that they are wrong; without them no name is known.
-            catalogue: Catalogue::shipped().unwrap_or_default(),
-            own: None,
-        }
-    }
-
-    /// With those of a file.
+    /// Those that fslab has, and those of a file.
     pub(crate) fn with(file: Option<&DevicesFile>) -> Result<Devices, Vec<Problem>> {
-        let mut devices = Devices::shipped();
-        if let Some(file) = file {
-            let added = devices.catalogue.add(&file.name, &file.text);
-            added.map_err(|error| {
-                let at = Origin::argument("--devices-file");
-                vec![Problem::new(&at, error.to_string())]
-            })?;
-            devices.own = Some(file.text.clone());
-        }
-        Ok(devices)
+        let Some(file) = file else {
+            return Ok(Devices {
+                // A test of `device` excludes that they are wrong; without them no name is known.
+                catalogue: Catalogue::shipped().unwrap_or_default(),
+                own: None,
+            });
+        };
+        let catalogue = Catalogue::with(&file.name, &file.text).map_err(|error| {
+            let at = Origin::argument("--devices-file");
+            vec![Problem::new(&at, error.to_string())]
+        })?;
+        Ok(Devices {
+            catalogue,
+            own: Some(file.clone()),
+        })
     }
 
     /// The modelled disk of a name that begins with [`MODEL`]; none for any other name. No study declares these.
@@ -46,9 +42,13 @@ impl Devices {
             return Ok(None);
         };
         let capacity = self.capacity(device)?;
-        let found = self.catalogue.device(device);
-        let found = found.map_err(|error| error.to_string())?.into_owned();
-        Ok(Some(Stack::modelled(device, capacity, found)))
+        let words = |error: device::Error| error.to_string();
+        let found = self.catalogue.device(device).map_err(words)?.into_owned();
+        let mut stack = Stack::modelled(device, capacity, found);
+        if let crate::model::Layers::Model(model) = &mut stack.layers {
+            model.figures = self.own_figures(device).map_err(words)?;
+        }
+        Ok(Some(stack))
     }
 
     /// Bytes of a device.
@@ -61,10 +61,21 @@ impl Devices {
         Ok(Bytes(model.capacity()))
     }
 
-    /// Gives the user's file to a cell that names a device: a record must not need a file that may be gone.
-    pub(crate) fn give(&self, cell: &mut Cell) {
-        if cell.device.is_modelled() || cell.estimate.is_some() {
-            cell.devices_file.clone_from(&self.own);
-        }
+    /// Figures of a device of the user's file.
+    fn own_figures(&self, name: &str) -> Result<Option<String>, device::Error> {
+        let own = self.own.as_ref();
+        own.map_or(Ok(None), |file| self.catalogue.figures(name, &file.name))
+    }
+
+    /// The text of the user's file, where one of these cells needs it: a record must not need a file that may be gone.
+    pub(crate) fn text_for(&self, cells: &[Cell]) -> Option<String> {
+        let is_own = |name: &str| matches!(self.own_figures(name), Ok(Some(_)));
+        let needs = |cell: &Cell| {
+            let model = cell.device.model();
+            let mut estimates = cell.estimate.iter().flat_map(|spec| &spec.devices);
+            model.is_some_and(|model| model.figures.is_some()) || estimates.any(|name| is_own(name))
+        };
+        let own = self.own.as_ref()?;
+        cells.iter().any(needs).then(|| own.text.clone())
     }
 }

@@ -39,6 +39,7 @@ impl Plan {
                 cells.push(cell);
             }
         }
+        self.devices_file = None;
         self.filesystems = cells
             .first()
             .map(|cell| BTreeMap::from([(AS_FOUND.to_owned(), cell.filesystem.clone())]))

@@ -87,9 +87,6 @@ pub(crate) fn expand(
     problems.extend(estimated::give(
         &spec, estimate, &mut cells, target, devices,
     ));
-    for placed in &mut cells {
-        devices.give(&mut placed.cell);
-    }
     problems.extend(stacks::problems(&cells, table.get("device")));
     if !problems.is_empty() {
         return Err(problems);
@@ -287,7 +284,6 @@ impl Expander<'_> {
                 crash: Some(&self.crash).filter(|crash| crash.enabled).cloned(),
                 // Once all cells are known.
                 estimate: None,
-                devices_file: None,
                 trace: rigged.trace,
                 kernel: rigged.kernel,
                 volume: rigged.volume,

@@ -6,7 +6,7 @@ use crate::expand::{self, Expansion};
 use crate::filter::Filters;
 use crate::model::{Cell, Plan};
 use crate::node::{Node, Table};
-use crate::overrides::Overrides;
+use crate::overrides::{DevicesFile, Overrides};
 use crate::placed::Placed;
 use crate::references::StudyNames;
 use crate::units::Bytes;
@@ -36,13 +36,22 @@ impl Study {
     /// # Errors
     /// An unknown name, an unreadable file, or every problem that the file has.
     pub fn load(name_or_path: &str) -> Result<Study, Error> {
+        Study::load_with(name_or_path, None)
+    }
+
+    /// As [`Study::load`], of a study that may name devices of a file.
+    ///
+    /// # Errors
+    /// Those of [`Study::load`], and what is wrong with the file of devices.
+    pub fn load_with(name_or_path: &str, file: Option<&DevicesFile>) -> Result<Study, Error> {
+        let devices = Devices::with(file).map_err(Error::Problems)?;
         let root = document::read(name_or_path)?;
         let problems = validate::study(&root);
         if !problems.is_empty() {
             return Err(Error::Problems(problems));
         }
         let study = Study { root };
-        let problems = study.profile_problems();
+        let problems = study.profile_problems(&devices);
         if problems.is_empty() {
             Ok(study)
         } else {
@@ -51,17 +60,16 @@ impl Study {
     }
 
     /// Expands every profile, so that a mistake in one is found before the day it is needed.
-    fn profile_problems(&self) -> Vec<Problem> {
+    fn profile_problems(&self, devices: &Devices) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut trees = Vec::new();
         let mut known = StudyNames::new(&self.root);
         for profile in std::iter::once(BASE).chain(self.profiles()) {
             let expanded = self
                 .tree(profile)
-                .and_then(|tree| Ok((expand(&tree, None, &Devices::shipped())?, tree)));
+                .and_then(|tree| Ok((expand(&tree, None, devices)?, tree)));
             match expanded {
                 Ok((expansion, tree)) => {
-                    problems.extend(rules::unfit(&expansion.cells, &tree));
                     known.factors.extend(expansion.factors.iter().cloned());
                     trees.push((tree, expansion));
                 }
@@ -169,16 +177,26 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     if let Some(size) = target {
         notes.extend(one_device_size(&mut cells, size));
     }
-    let mut problems = rules::unfit(&cells, &tree);
+    // A trial in a folder has neither a checker nor a device of its own.
+    let mut problems = if overrides.target_is_folder {
+        Vec::new()
+    } else {
+        rules::unfit(&cells, &tree)
+    };
     problems.extend(capacity::problems(&cells, target));
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
     }
     bound_trials(&tree, cells.len(), expansion.run.blocks)?;
-    let cells = cells.into_iter().map(|placed| placed.cell).collect();
+    let cells: Vec<Cell> = cells.into_iter().map(|placed| placed.cell).collect();
+    let devices_file = devices.text_for(&cells);
     let seed = overrides.seed.unwrap_or(expansion.run.seed);
     let plan = assemble(&tree, profile, expansion, cells, seed);
-    Ok(Plan { notes, ..plan })
+    Ok(Plan {
+        devices_file,
+        notes,
+        ..plan
+    })
 }
 
 /// A disk or a folder has one size: of the levels of `device_size` the nearest to it is kept, which
@@ -261,6 +279,7 @@ fn assemble(tree: &Node, profile: &str, all: Expansion, cells: Vec<Cell>, seed: 
         reference_seconds: run.reference_seconds,
         rerun_doubtful: 0,
         measured: None,
+        devices_file: None,
         notes: Vec::new(),
         cells,
     }

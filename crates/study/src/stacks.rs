@@ -281,18 +281,30 @@ mod tests {
                 }),
                 ..Overrides::default()
             };
-            let plan = plan(&Study::load("journal").unwrap(), &overrides);
+            let study = Study::load_with("journal", overrides.devices_file.as_ref());
+            let plan = study.and_then(|study| plan(&study, &overrides));
             plan.map_err(|error| error.to_string())
         };
         let disk = of(text, &["device=model:mine"]).unwrap();
         let cell = &disk.cells[0];
         assert_eq!(cell.device.stack.as_ref().unwrap().name, "model:mine");
         // The record has the file: it may be gone when the run is resumed.
-        assert_eq!(cell.devices_file.as_deref(), Some(text));
+        assert_eq!(disk.devices_file.as_deref(), Some(text));
+        // Runs on a disk of other figures are not of the same cell.
+        let crate::Layers::Model(model) = &cell.device.stack.as_ref().unwrap().layers else {
+            panic!("{cell:?}");
+        };
+        let figures = model.figures.as_ref().unwrap();
+        assert!(
+            figures.starts_with("mine: capacity 80 GB, rpm 5,400"),
+            "{figures}"
+        );
         let estimated = of(text, &["check.enabled=true", "estimate=minex2"]).unwrap();
-        assert_eq!(estimated.cells[0].devices_file.as_deref(), Some(text));
-        let plain = of(text, &[]).unwrap();
-        assert_eq!(plain.cells[0].devices_file, None);
+        assert_eq!(estimated.devices_file.as_deref(), Some(text));
+        for shipped in [&["device=plain"], &["device=model:7k500"]] {
+            let plan = of(text, shipped).unwrap();
+            assert_eq!(plan.devices_file, None);
+        }
         let unknown = with("journal", &["device=model:mine"]).unwrap_err();
         assert!(unknown.contains("is not a modelled disk"), "{unknown}");
         let wrong = of("[device.mine]\nkind = 1\n", &[]).unwrap_err();

@@ -8,5 +8,6 @@
 
 mod devices;
 mod ext4_image;
+mod models;
 mod pacing;
 mod properties;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use crate::models::{FLASH, model};
 use blockio::layer::{OnModel, Throttle, ThrottleLimits};
 use blockio::{BlockSource, Ram, Span, Sweep};
 
@@ -59,14 +60,6 @@ fn a_throttled_source_takes_its_time_with_any_number_of_readers() {
 
 /// 60 ms that requests share, and 10 ms that they do not.
 const SHARED: &str = r#"
-[device.flash]
-kind = "ssd"
-capacity = "1 GB"
-flash = { channels = 1, dies = 1, page = "4k", read_us = 0.1, program_us = 0.1, channel_rate = "100 GB/s" }
-firmware_us = { read = 0, write = 0 }
-buffer = "1m"
-link = { rate = "100 GB/s" }
-
 [device.shared]
 kind = "array"
 level = 0
@@ -79,16 +72,12 @@ link = { latency_ms = 60 }
 #[test]
 fn requests_of_a_modelled_device_share_its_latency_and_queue_for_its_controller() {
     let ram = Ram::new(&vec![1; 512 << 10]);
-    let mut catalogue = device::Catalogue::default();
-    catalogue.add("shared.toml", SHARED).unwrap();
-    let model = || {
-        let nominal = device::Variation::Nominal;
-        catalogue.model("shared", nominal).unwrap()
-    };
+    let model = || model(&[FLASH, SHARED], "shared");
     let ms = Duration::from_millis;
     // 8 requests, one after the other: each waits for the one before.
     let alone = timed(&OnModel::new(&ram, model()), &sweep(1, 1));
     assert!(alone >= ms(8 * 70), "{alone:?}");
     let together = timed(&OnModel::new(&ram, model()), &sweep(8, 1));
     assert!(together >= ms(60 + 8 * 10), "{together:?}");
+    assert!(together < alone, "{together:?} {alone:?}");
 }

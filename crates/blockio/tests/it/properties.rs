@@ -3,6 +3,7 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::ops::{ControlFlow, Range};
 
+use crate::models::{FLASH, model};
 use blockio::layer::{Cache, Counting, Faulty, OnModel, Throttle, ThrottleLimits};
 use blockio::{
     BlockSource, Buffer, Buffered, Content, Direct, Fault, Mapped, Queue, Ram, Request, Span, Sweep,
@@ -128,24 +129,6 @@ fn layers() -> impl Strategy<Value = Vec<Layer>> {
     prop::collection::vec(layer, 0..4)
 }
 
-/// An SSD that is larger than every image, and takes a fraction of a microsecond.
-const FLASH: &str = r#"
-[device.flash]
-kind = "ssd"
-capacity = "1 GB"
-flash = { channels = 1, dies = 1, page = "4k", read_us = 0.1, program_us = 0.1, channel_rate = "100 GB/s" }
-firmware_us = { read = 0, write = 0 }
-buffer = "1m"
-link = { rate = "100 GB/s" }
-"#;
-
-fn flash() -> Box<dyn device::Model> {
-    let mut catalogue = device::Catalogue::default();
-    catalogue.add("flash.toml", FLASH).unwrap();
-    let nominal = device::Variation::Nominal;
-    catalogue.model("flash", nominal).unwrap()
-}
-
 fn stack(mut source: Box<dyn BlockSource>, layers: &[Layer]) -> Box<dyn BlockSource> {
     for layer in layers {
         source = match layer {
@@ -158,7 +141,7 @@ fn stack(mut source: Box<dyn BlockSource>, layers: &[Layer]) -> Box<dyn BlockSou
                     requests_per_second: Some(1e7),
                 },
             )),
-            Layer::OnModel => Box::new(OnModel::new(source, flash())),
+            Layer::OnModel => Box::new(OnModel::new(source, model(&[FLASH], "flash"))),
         };
     }
     source

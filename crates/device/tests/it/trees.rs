@@ -45,9 +45,7 @@ fn array(name: &str, member: &str, level: &str, count: u32, chunk: u32, extras: 
     if level != "linear" {
         let _ = writeln!(text, "chunk = {chunk}");
     }
-    if extras & 1 != 0 {
-        let _ = writeln!(text, "link = {{ latency_ms = 0.5, rate = \"100 MB/s\" }}");
-    }
+    text += &before(&Slower::NOT, extras & 1);
     if extras & 2 != 0 {
         let cache = if extras & 4 == 0 {
             "unit = \"64k\", read_ahead = 2"

@@ -120,14 +120,15 @@ fn a_device_of_a_file_is_served_and_estimated_on_needs_root() {
     if !can_serve(&scratch) {
         return;
     }
-    let study = scratch.tiny_study(&["ext4"], CHECKED);
+    let estimated = format!("{CHECKED}\n[estimate]\ndevices = [\"knownx2\"]\n");
+    let study = scratch.tiny_study(&["ext4"], &estimated);
     fs::write(
         scratch.join("own.toml"),
         KNOWN.replace("request_ms = 5", "request_ms = 0.05"),
     )
     .unwrap();
     let words = "--devices-file own.toml --set device=model:known --set check.checker=fslab \
-        --set estimate=knownx2 --blocks 1 --out run";
+        --blocks 1 --out run";
     let output = fslab()
         .current_dir(scratch.path())
         .arg("run")
@@ -157,7 +158,7 @@ fn a_device_of_a_file_is_served_and_estimated_on_needs_root() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("is not a modelled disk"),
+        stderr(&output).contains("no device is named \"knownx2\""),
         "{}",
         stderr(&output)
     );

@@ -27,7 +27,7 @@ impl LocalExecutor<'_> {
             folder: &self.folder,
             trial: trial.slot.trial,
             volume: trial.cell.device.size.get(),
-            devices_file: trial.cell.devices_file.as_deref(),
+            devices_file: trial.devices_file.as_deref(),
             traced,
             spans,
         };

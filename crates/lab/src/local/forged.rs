@@ -51,7 +51,7 @@ impl LocalExecutor<'_> {
                 "no volume was written".to_owned(),
             ));
         };
-        let request = Self::request(&trial.cell);
+        let request = Self::request(&trial.cell, trial.devices_file.as_deref());
         let made = (forged::command(&trial.cell), image.written.maker.clone());
         let progress = self.interrupt.with(self.watcher);
         let path = image.place.path().to_owned();

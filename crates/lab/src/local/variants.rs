@@ -85,7 +85,8 @@ impl LocalExecutor<'_> {
         for variant in variants(plan, &self.target) {
             let label = label(variant.like);
             self.watcher.begin(Step::new(format!("trying {label}")));
-            let mut costs = self.try_one(&variant, &label, &mut spent)?;
+            let file = plan.devices_file.as_deref();
+            let mut costs = self.try_one(&variant, file, &label, &mut spent)?;
             if costs.rates.is_none() {
                 costs.rates = like(plan, &measured, variant.like);
             }
@@ -99,6 +100,7 @@ impl LocalExecutor<'_> {
     fn try_one(
         &mut self,
         variant: &Variant<'_>,
+        devices_file: Option<&str>,
         label: &str,
         spent: &mut Duration,
     ) -> Result<VariantCosts, Error> {
@@ -107,7 +109,7 @@ impl LocalExecutor<'_> {
             Class::Cell => Error::Preflight(format!("{label}: {error}")),
             _ => Error::Rig(error),
         };
-        let prepared = self.prepare(variant.like);
+        let prepared = self.prepare(variant.like, devices_file);
         let prepared = prepared.map_err(|error| refused(error, self.interrupt.is_raised()))?;
         let begun = Instant::now();
         let rates = (*spent < BUDGET)

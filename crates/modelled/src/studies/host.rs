@@ -71,7 +71,7 @@ impl<'a> Host<'a> {
 
     /// Computes for a time, in which the device works on.
     pub(super) fn compute(&mut self, ns: f64) {
-        let until = self.now + ns.max(0.0) as u64;
+        let until = self.now.saturating_add(ns.max(0.0) as u64);
         while self.model.next_event().is_some_and(|at| at <= until) && self.step() {}
         self.now = until;
         self.advance();

@@ -11,11 +11,20 @@ use buffered::Buffered;
 /// Where chance of random orders begins.
 const SEED: u64 = 1;
 
-/// Most requests of a stream: a minute or two.
-const MOST: u64 = 100_000_000;
+/// Most requests of a stream. All its replays take minutes.
+const MOST: u64 = 20_000_000;
 
-/// Largest number of a stream: 1 EiB.
-const LARGEST: u64 = 1 << 60;
+/// Most of a number of things.
+const MANY: u64 = 1 << 40;
+
+/// Most bytes of a distance, or of all that is read: 1 PiB.
+const FAR: u64 = 1 << 50;
+
+/// Largest request: an array splits it into members' chunks.
+pub(super) const LARGEST: u64 = 64 << 20;
+
+/// Most requests in flight.
+const DEEPEST: u64 = 65_536;
 
 /// Largest request of the kernels of these studies (`max_sectors_kb` is 512): a longer read is several requests at once.
 const SPLIT: u64 = 512 << 10;
@@ -114,8 +123,12 @@ impl Stream {
             Stream::Buffered(buffered) => buffered.sizes(),
             Stream::Direct(direct) => direct.sizes(),
         };
-        if let Some((name, size)) = sizes.iter().find(|(_, size)| !(1..=LARGEST).contains(size)) {
-            return Some(format!("`{name}`: {size} is not in 1..={LARGEST}"));
+        let wrong = sizes
+            .iter()
+            .find(|(_, size, most)| !(1..=*most).contains(size));
+        if let Some((name, size, most)) = wrong {
+            let (size, most) = (words::grouped(*size), words::grouped(*most));
+            return Some(format!("`{name}`: {size} is not in 1..={most}"));
         }
         let orders = match self {
             Stream::Chains(chains) if chains.order == Order::Random => "chain, level, ascending",
@@ -128,24 +141,30 @@ impl Stream {
         if !orders.is_empty() {
             return Some(format!("`order`: not of this kind of stream ({orders})"));
         }
-        let requests = match self {
+        let (requests, bytes) = match self {
             Stream::Chains(chains) => {
                 let reads = chains.bytes.div_ceil(chains.request.min(SPLIT));
-                chains.groups.checked_mul(reads)
+                (
+                    chains.groups.saturating_mul(reads),
+                    chains.groups.saturating_mul(chains.bytes),
+                )
             }
-            Stream::Batches(batches) => Some(batches.blocks),
-            Stream::Buffered(buffered) => buffered.requests(),
-            Stream::Direct(direct) => Some(direct.file / direct.record),
+            Stream::Batches(batches) => {
+                (batches.blocks, batches.blocks.saturating_mul(batches.block))
+            }
+            Stream::Buffered(buffered) => (buffered.requests(), buffered.bytes()),
+            Stream::Direct(direct) => (direct.file / direct.record, direct.file),
         };
-        if requests.is_none_or(|requests| requests > MOST) {
-            return Some(format!("has more than {MOST} requests"));
+        if requests > MOST {
+            return Some(format!("has more than {} requests", words::grouped(MOST)));
         }
-        if let Stream::Buffered(buffered) = self
-            && let Some(problem) = buffered.problem()
-        {
-            return Some(problem);
+        if bytes > FAR {
+            return Some(format!("moves more than {}", words::bytes(FAR)));
         }
-        None
+        match self {
+            Stream::Buffered(buffered) => buffered.problem(),
+            _ => None,
+        }
     }
 
     /// Runs it on a device, if it has no [`Stream::problem`]. `cpu`: processor time of all of it, s.
@@ -187,18 +206,19 @@ impl Stream {
     }
 }
 
-/// Numbers of a stream that are above 0, by their keys.
-type Sizes = Vec<(&'static str, u64)>;
+/// Numbers of a stream that are above 0: their keys, and the most that they may be.
+type Sizes = Vec<(&'static str, u64, u64)>;
 
 impl Chains {
     fn sizes(&self) -> Sizes {
+        let whole = self.order == Order::Level;
         vec![
-            ("groups", self.groups),
-            ("chains", self.lists),
-            ("spacing", self.spacing),
-            ("bytes", self.bytes),
-            ("request", self.request),
-            ("depth", self.depth as u64),
+            ("groups", self.groups, MANY),
+            ("chains", self.lists, self.groups),
+            ("spacing", self.spacing, FAR),
+            ("bytes", self.bytes, if whole { LARGEST } else { FAR }),
+            ("request", self.request, LARGEST),
+            ("depth", self.depth as u64, DEEPEST),
         ]
     }
 
@@ -207,21 +227,17 @@ impl Chains {
             Order::Level => self.by_level(host, cpu),
             Order::Chain => {
                 let of = |chain| (chain..self.groups).step_by(self.lists.max(1) as usize);
-                let all: Vec<u64> = (0..self.lists).flat_map(of).collect();
-                self.one_by_one(host, cpu, &all);
+                self.one_by_one(host, cpu, (0..self.lists).flat_map(of));
             }
-            Order::Ascending | Order::Random => {
-                let all: Vec<u64> = (0..self.groups).collect();
-                self.one_by_one(host, cpu, &all);
-            }
+            Order::Ascending | Order::Random => self.one_by_one(host, cpu, 0..self.groups),
         }
         self.groups * self.bytes
     }
 
     /// Each group read and looked at before the next; inside a group `depth` reads at once.
-    fn one_by_one(&self, host: &mut Host, cpu: f64, groups: &[u64]) {
+    fn one_by_one(&self, host: &mut Host, cpu: f64, groups: impl Iterator<Item = u64>) {
         let reads = self.bytes.div_ceil(self.request).max(1);
-        let think = cpu / (groups.len() as u64 * reads).max(1) as f64;
+        let think = cpu / (self.groups * reads).max(1) as f64;
         for group in groups {
             for read in 0..reads {
                 let offset = group * self.spacing + read * self.request;
@@ -258,10 +274,10 @@ impl Chains {
 impl Batches {
     fn sizes(&self) -> Sizes {
         vec![
-            ("blocks", self.blocks),
-            ("block", self.block),
-            ("batch", self.batch),
-            ("depth", self.depth as u64),
+            ("blocks", self.blocks, MANY),
+            ("block", self.block, LARGEST),
+            ("batch", self.batch, MANY),
+            ("depth", self.depth as u64, DEEPEST),
         ]
     }
 
@@ -284,7 +300,10 @@ impl Batches {
 
 impl Direct {
     fn sizes(&self) -> Sizes {
-        vec![("file", self.file), ("record", self.record)]
+        vec![
+            ("file", self.file, FAR),
+            ("record", self.record, LARGEST.min(self.file)),
+        ]
     }
 
     fn run(&self, host: &mut Host, cpu: f64) -> u64 {

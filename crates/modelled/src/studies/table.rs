@@ -7,37 +7,11 @@ use words::significant;
 use super::{Comparison, ENOUGH, HostDecides, MEDIAN, NEAR, Table, Whose};
 
 pub(super) fn text(table: &Table) -> String {
-    let mut out = String::new();
-    let (near, all) = table.near();
-    let targets = match (table.whose, table.is_met()) {
-        (Whose::Own, _) => ["", "", "", ""].map(str::to_owned),
-        (Whose::Frozen, is_met) => [
-            format!(" (target {ENOUGH})"),
-            format!(" (target {MEDIAN:.0} %)"),
-            (if is_met { ": met" } else { ": missed" }).to_owned(),
-            "; target 80 to 97 %".to_owned(),
-        ],
+    let mut out = match (table.near().1, table.whose) {
+        (0, _) => "All rows are fitted: nothing is predicted.\n\n".to_owned(),
+        (_, Whose::Own) => answer(table, ["", "", "", ""]),
+        (_, Whose::Frozen) => judged(table),
     };
-    let [enough, median, verdict, coverage] = &targets;
-    let _ = writeln!(
-        out,
-        "{near} of {all} predicted numbers are within {NEAR:.0} %{enough}, median |error| {:.1} %{median}{verdict}.",
-        table.median_error()
-    );
-    let _ = writeln!(
-        out,
-        "{} of {all} are inside their intervals of 5 to 95 % ({:.0} %{coverage}).",
-        table.inside(),
-        share(table.inside(), all)
-    );
-    let without = format!(
-        "Command times below a fitted time that contains them are not drawn. This rule was chosen after the intervals had been seen; \
-         without it {} of {all} are inside ({:.0} %).",
-        table.inside_without_rule(),
-        share(table.inside_without_rule(), all)
-    );
-    out.push_str(&words::wrap("", 0, &without, 100));
-    out.push('\n');
     let _ = writeln!(
         out,
         "{:<52} {:>9} {:>9} {:>7}  {:<16}",
@@ -51,7 +25,12 @@ pub(super) fn text(table: &Table) -> String {
         out.push_str("\nMissed:\n");
     }
     for row in misses {
-        let text = format!("{}: {}", row.name, row.cause);
+        let cause = if row.cause.is_empty() {
+            "no cause is given"
+        } else {
+            &row.cause
+        };
+        let text = format!("{}: {cause}", row.name);
         out.push_str(&words::wrap("  ", 4, &text, 100));
     }
     if !table.host.is_empty() {
@@ -61,6 +40,38 @@ pub(super) fn text(table: &Table) -> String {
         out.push_str(&bound_line(bound));
     }
     out
+}
+
+/// How many numbers are met, with what is said of the targets: of the number, the median, both, and the coverage.
+fn answer(table: &Table, [enough, median, verdict, coverage]: [&str; 4]) -> String {
+    let (near, all) = table.near();
+    format!(
+        "{near} of {all} predicted numbers are within {NEAR:.0} %{enough}, median |error| {:.1} %{median}{verdict}.\n\
+         {} of {all} are inside their intervals of 5 to 95 % ({:.0} %{coverage}).\n\n",
+        table.median_error(),
+        table.inside(),
+        share(table.inside(), all)
+    )
+}
+
+/// The answer for the rows of the studies, which have targets.
+fn judged(table: &Table) -> String {
+    let all = table.near().1;
+    let verdict = if table.is_met() { ": met" } else { ": missed" };
+    let enough = format!(" (target {ENOUGH})");
+    let median = format!(" (target {MEDIAN:.0} %)");
+    let answer = answer(table, [&enough, &median, verdict, "; target 80 to 97 %"]);
+    let without = format!(
+        "Command times below a fitted time that contains them are not drawn. This rule was chosen after the intervals had been seen; \
+         without it {} of {all} are inside ({:.0} %).",
+        table.inside_without_rule(),
+        share(table.inside_without_rule(), all)
+    );
+    format!(
+        "{}\n{}\n",
+        answer.trim_end(),
+        words::wrap("", 0, &without, 100)
+    )
 }
 
 fn share(part: usize, all: usize) -> f64 {

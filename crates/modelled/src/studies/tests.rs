@@ -12,7 +12,7 @@ fn the_data_are_valid_and_name_twenty_predicted_numbers() {
     let published = Published::load().unwrap();
     let catalogue = Catalogue::shipped().unwrap();
     let mut predicted = 0;
-    for row in &streams.row {
+    for row in streams.row.iter().map(Spanned::get_ref) {
         assert!(catalogue.device(&row.device).is_ok(), "{}", row.name);
         for id in row.published.iter().chain(&row.cpu) {
             assert!(published.value(id).unwrap() > 0.0, "{}: {id}", row.name);
@@ -55,7 +55,7 @@ fn the_table_that_reports_show_is_the_one_that_is_computed() {
         streams
             .row
             .iter()
-            .all(|row| names.contains(&row.name.as_str()))
+            .all(|row| names.contains(&row.get_ref().name.as_str()))
     );
     let quick = |name: &str| name.contains("0a, set 2") || name.contains("0c, all");
     let computed = table(ONE, &Catalogue::shipped().unwrap(), &quick).unwrap();
@@ -77,7 +77,7 @@ fn the_table_that_reports_show_is_the_one_that_is_computed() {
 /// A file of streams with this row.
 fn own(row: &str) -> Result<Table, String> {
     let text = format!("# mine\n[[row]]\n{row}\n");
-    table_of(ONE, &Catalogue::shipped().unwrap(), &text)
+    table_of(ONE, &Catalogue::shipped().unwrap(), "own.toml", &text)
 }
 
 #[test]
@@ -104,77 +104,137 @@ fn rows_of_the_user_are_compared_without_targets() {
 }
 
 #[test]
-fn rows_that_cannot_be_are_refused_in_a_line() {
-    let row = |numbers: &str, stream: &str| {
-        let row = format!(
-            "name = \"x\"\ndevice = \"7k500\"\n{numbers}\nunit = \"s\"\nstream = {{ {stream} }}"
-        );
-        let error = own(&row).unwrap_err();
-        assert_eq!(error.lines().count(), 1, "{error}");
-        error
+fn rows_of_the_studies_would_be_taken_from_a_user() {
+    let streams: Streams = toml::from_str(STREAMS).unwrap();
+    for row in &streams.row {
+        assert_eq!(row.get_ref().problem(), None, "{}", row.get_ref().name);
+    }
+}
+
+/// Why a row with these numbers and this stream is refused, in one line.
+fn refusal(numbers: &str, stream: &str) -> String {
+    let row = format!(
+        "name = \"x\"\ndevice = \"7k500\"\n{numbers}\nunit = \"s\"\nstream = {{ {stream} }}"
+    );
+    let error = own(&row).unwrap_err();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+const DIRECT: &str =
+    "kind = \"direct\", write = false, file = \"1m\", record = \"4k\", order = \"random\"";
+
+#[test]
+fn rows_without_what_they_need_are_refused_with_their_line() {
+    for (numbers, why) in [
+        ("", "own.toml:2: has no number"),
+        ("printed = [0.0]", "0 is not above 0"),
+        ("printed = [nan]", "is not above 0"),
+        ("published = [\"none-0001\"]", "has no number \"none-0001\""),
+        ("printed = [1]\ncpu_s = -1", "`cpu_s`: -1 is not"),
+        ("printed = [1]\nspeed = 3", "own.toml:6: unknown field"),
+    ] {
+        let error = refusal(numbers, DIRECT);
+        assert!(error.contains(why), "{error}");
+    }
+    assert!(own("name = 1").unwrap_err().starts_with("own.toml:3: "));
+    let name = "x".repeat(45);
+    let long = own(&format!(
+        "name = \"{name}\"\ndevice = \"7k500\"\nprinted = [1]\nunit = \"s\"\nstream = {{ {DIRECT} }}"
+    ));
+    let long = long.unwrap_err();
+    assert!(long.contains("`name`: longer than 44 characters"), "{long}");
+    let of = |text: &str| {
+        let catalogue = Catalogue::shipped().unwrap();
+        table_of(ONE, &catalogue, "own.toml", text).unwrap_err()
     };
-    let direct = |file: &str, record: &str, order: &str| {
-        format!(
-            "kind = \"direct\", write = false, file = \"{file}\", record = \"{record}\", order = \"{order}\""
-        )
+    assert!(of("").contains("missing field `row`"));
+    assert!(of("[[bound]]\nname = \"x\"\n").contains("unknown field `bound`"));
+}
+
+#[test]
+fn streams_that_cannot_run_are_refused_in_a_line() {
+    let with = |stream: &str, keys: &str| {
+        let common = match stream {
+            "direct" => "write = false",
+            "chains" => "spacing = \"1m\", bytes = \"4k\", request = \"4k\", order = \"chain\"",
+            "batches" => "batch = 1, depth = 1",
+            _ => {
+                "every = \"1m\", of = 1, start = \"0\", record = \"4k\", readahead = \"128k\", plug = \"none\", \
+                 stripe = \"64k\""
+            }
+        };
+        let stream = format!("kind = \"{stream}\", {common}, {keys}");
+        refusal("printed = [1]", &stream)
     };
-    let good = direct("1m", "4k", "random");
-    let batches = |blocks: &str, block: &str| {
-        format!("kind = \"batches\", blocks = {blocks}, block = \"{block}\", batch = 1, depth = 1")
-    };
-    let buffered = "kind = \"buffered\", run = \"1m\", every = \"1m\", runs = 1, of = 1, start = \"0\", record = \"4k\", \
-        readahead = \"128k\", plug = \"none\", stripe = \"64k\"";
-    for (numbers, stream, why) in [
-        ("", good.as_str(), "has no number"),
-        ("printed = [0.0]", &good, "0 is not above 0"),
-        ("printed = [nan]", &good, "is not above 0"),
+    for (stream, keys, why) in [
         (
-            "published = [\"none-0001\"]",
-            &good,
-            "has no number \"none-0001\"",
-        ),
-        ("printed = [1]\ncpu_s = -1", &good, "`cpu_s`: -1 is not"),
-        ("printed = [1]\nspeed = 3", &good, "line 6: unknown field"),
-        (
-            "printed = [1]",
-            &direct("1m", "0", "random"),
+            "direct",
+            "file = \"1m\", record = \"0\", order = \"random\"",
             "`record`: 0 is not in",
         ),
         (
-            "printed = [1]",
-            &direct("1m", "4k", "level"),
-            "`order`: not of this kind of stream (ascending, random)",
+            "direct",
+            "file = \"4k\", record = \"8k\", order = \"random\"",
+            "`record`: 8,192 is not in 1..=4,096",
         ),
         (
-            "printed = [1]",
-            &direct("1t", "1m", "random"),
-            "its stream ends at 1 TiB, and the device has",
+            "direct",
+            "file = \"1g\", record = \"1g\", order = \"random\"",
+            "is not in 1..=67,108,864",
         ),
         (
-            "printed = [1]",
-            &direct("1t", "1", "random"),
-            "more than 100000000 requests",
+            "direct",
+            "file = \"1m\", record = \"4k\", order = \"level\"",
+            "(ascending, random)",
         ),
         (
-            "printed = [1]",
-            &batches("99999999", "500p"),
-            "its stream ends at a place beyond 2^64",
+            "direct",
+            "file = \"1t\", record = \"1m\", order = \"random\"",
+            "ends at 1 TiB, and the device has",
         ),
         (
-            "printed = [1]",
-            &format!("{buffered}, members = 99999"),
-            "`members`: more than 4096",
+            "direct",
+            "file = \"1t\", record = \"1\", order = \"random\"",
+            "more than 20,000,000 requests",
         ),
         (
-            "printed = [1]",
-            &format!("{buffered}, members = 1, copy = 0.0"),
-            "`copy`: 0 is not a rate",
+            "chains",
+            "groups = 1, chains = 2, depth = 1",
+            "`chains`: 2 is not in 1..=1",
+        ),
+        (
+            "chains",
+            "groups = 1, chains = 1, depth = 65537",
+            "`depth`: 65,537 is not in",
+        ),
+        (
+            "batches",
+            "blocks = 19999999, block = \"64m\"",
+            "moves more than 1 PiB",
+        ),
+        (
+            "buffered",
+            "run = \"2m\", runs = 1, members = 1",
+            "`run`: 2,097,152 is not in 1..=1,048,576",
+        ),
+        (
+            "buffered",
+            "run = \"1m\", runs = 2, members = 1",
+            "`runs`: 2 is not in 1..=1",
+        ),
+        (
+            "buffered",
+            "run = \"1m\", runs = 1, members = 99999",
+            "`members`: 99,999 is not in",
+        ),
+        (
+            "buffered",
+            "run = \"1m\", runs = 1, members = 1, copy = 1e-300",
+            "is not a rate of 1 MiB a second or more",
         ),
     ] {
-        let error = row(numbers, stream);
+        let error = with(stream, keys);
         assert!(error.contains(why), "{error}");
     }
-    assert!(own("name = 1").unwrap_err().contains("line 3: "));
-    let nothing = table_of(ONE, &Catalogue::shipped().unwrap(), "").unwrap_err();
-    assert_eq!(nothing, "has no [[row]] and no [[bound]]");
 }

@@ -47,9 +47,6 @@ pub struct Cell {
     /// The devices on which the trial's check is estimated; none: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<EstimateSpec>,
-    /// The user's devices file, where the device or the estimate may be of it: its text, so that a record does not need it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub devices_file: Option<String>,
     /// Whether a block trace is recorded while the trial runs.
     #[serde(default)]
     pub trace: bool,
@@ -90,4 +87,7 @@ pub struct Trial {
     pub slot: Slot,
     /// The cell to run.
     pub cell: Cell,
+    /// Text of the user's devices file, see [`super::Plan::devices_file`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices_file: Option<String>,
 }

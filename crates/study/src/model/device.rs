@@ -79,8 +79,15 @@ impl DeviceSpec {
 
     /// Whether its disk is a model.
     pub fn is_modelled(&self) -> bool {
-        let layers = self.stack.as_ref().map(|stack| &stack.layers);
-        matches!(layers, Some(super::Layers::Model(_)))
+        self.model().is_some()
+    }
+
+    /// The model that its disk is.
+    pub(crate) fn model(&self) -> Option<&super::Model> {
+        match &self.stack.as_ref()?.layers {
+            super::Layers::Model(model) => Some(model),
+            _ => None,
+        }
     }
 
     /// Bytes of the kernel's memory that the device itself may fill.

@@ -79,6 +79,9 @@ pub struct Plan {
     /// How ranks are started, where the trials run on some.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fleet: FleetSpec,
+    /// The user's devices file, where a modelled device or an estimate is of it: its text, so that the record does not need the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices_file: Option<String>,
     /// What a reader of the plan must know, a sentence each: cells that were excluded, and why;
     /// what the target cannot vary.
     #[serde(default)]
@@ -106,6 +109,7 @@ impl Plan {
         Trial {
             slot,
             cell: self.cells[slot.cell as usize].clone(),
+            devices_file: self.devices_file.clone(),
         }
     }
 }

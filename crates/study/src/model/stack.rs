@@ -196,6 +196,9 @@ pub struct Model {
     /// Studies whose published numbers were measured on what it stands for.
     #[serde(default)]
     pub studies: Vec<String>,
+    /// Its figures, where they are of the user's file of devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<String>,
 }
 
 /// The parts of a stack, by its kind.
@@ -252,6 +255,7 @@ impl Stack {
                 device: name.to_owned(),
                 capacity,
                 studies: figures.studies,
+                figures: None,
             }),
         }
     }

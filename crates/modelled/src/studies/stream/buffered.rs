@@ -5,14 +5,19 @@
 //! the plugged queue until the reader has to wait, or a queue holds four requests (`unplug_thresh`); since 2.6.39 a task's own
 //! plug goes out when it is done asking (`plug = "none"`).
 
+use std::collections::VecDeque;
+
 use device::Op;
 use serde::Deserialize;
 
 use super::super::host::Host;
-use super::{Sizes, size};
+use super::{FAR, LARGEST, MANY, Sizes, size};
 
 /// Members that a stripe goes over, at most.
 const MOST_MEMBERS: u64 = 4096;
+
+/// Rates at which a reader copies, MiB a second.
+const COPY: std::ops::RangeInclusive<f64> = 1.0..=1e9;
 
 /// Requests in a plugged queue that open it.
 const UNPLUG: usize = 4;
@@ -78,31 +83,33 @@ impl Buffered {
 
     pub(super) fn sizes(&self) -> Sizes {
         vec![
-            ("run", self.run),
-            ("every", self.every),
-            ("runs", self.runs),
-            ("of", self.of),
-            ("record", self.record),
-            ("readahead", self.readahead),
-            ("stripe", self.stripe),
-            ("members", self.members),
+            ("run", self.run, self.every),
+            ("every", self.every, FAR),
+            ("runs", self.runs, self.of),
+            ("of", self.of, MANY),
+            ("record", self.record, LARGEST),
+            ("readahead", self.readahead, LARGEST),
+            ("stripe", self.stripe, FAR),
+            ("members", self.members, MOST_MEMBERS),
         ]
     }
 
     /// What of it cannot be, besides numbers that are out of range.
     pub(super) fn problem(&self) -> Option<String> {
-        if self.members > MOST_MEMBERS {
-            return Some(format!("`members`: more than {MOST_MEMBERS}"));
-        }
-        let copy = self.copy.filter(|rate| !(rate.is_finite() && *rate > 0.0));
-        copy.map(|rate| format!("`copy`: {rate} is not a rate in MiB a second"))
+        let copy = self.copy.filter(|rate| !COPY.contains(rate));
+        copy.map(|rate| format!("`copy`: {rate} is not a rate of 1 MiB a second or more"))
     }
 
-    /// Bios that are simulated, at most; none beyond the largest number.
-    pub(super) fn requests(&self) -> Option<u64> {
-        // A first window may be as small as four records.
-        let bios = self.run.div_ceil(self.stripe.min(self.readahead)) + 64;
-        self.runs.checked_mul(bios)
+    /// Bios that are simulated, at most.
+    pub(super) fn requests(&self) -> u64 {
+        // They end at stripes and at windows, of which the first ones may be as small as four records.
+        let bios = self.run.div_ceil(self.stripe) + self.run.div_ceil(self.readahead) + 64;
+        self.runs.saturating_mul(bios)
+    }
+
+    /// Bytes that are read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.runs.saturating_mul(self.run)
     }
 
     pub(super) fn end(&self) -> Option<u64> {
@@ -146,11 +153,10 @@ impl Buffered {
             },
             len: first,
         };
-        let mut pieces = Vec::new();
+        let mut pieces = VecDeque::new();
         self.add(&mut pieces, begin, window.end);
         send(host, &mut pieces);
         let mut at = begin;
-        let mut next = 0;
         while at < end {
             if at >= window.mark && window.end < end {
                 let len = self.grown(window.len);
@@ -165,22 +171,23 @@ impl Buffered {
                     send(host, &mut pieces);
                 }
             }
-            let Some(piece) = pieces.get(next) else {
+            let Some(piece) = pieces.front() else {
                 return;
             };
-            let until = piece
-                .end
-                .min(if at < window.mark { window.mark } else { end });
+            let piece_end = piece.end;
+            let until = piece_end.min(if at < window.mark { window.mark } else { end });
             if piece.tag.is_none_or(|tag| !host.is_done(tag)) {
                 send(host, &mut pieces);
-                if let Some(tag) = pieces[next].tag {
+                if let Some(tag) = pieces.front().and_then(|piece| piece.tag) {
                     host.wait(tag);
                 }
             }
             let step = until - at;
             host.compute(step as f64 * per_byte);
             at += step;
-            next += usize::from(at >= pieces[next].end);
+            if at >= piece_end {
+                pieces.pop_front();
+            }
         }
     }
 
@@ -203,11 +210,11 @@ impl Buffered {
     }
 
     /// Bios of a range, which end at the stripe.
-    fn add(&self, pieces: &mut Vec<Piece>, from: u64, to: u64) {
+    fn add(&self, pieces: &mut VecDeque<Piece>, from: u64, to: u64) {
         let mut offset = from;
         while offset < to {
             let end = ((offset / self.stripe + 1) * self.stripe).min(to);
-            pieces.push(Piece {
+            pieces.push_back(Piece {
                 offset,
                 end,
                 tag: None,
@@ -217,7 +224,7 @@ impl Buffered {
     }
 
     /// Whether a queue of a member holds enough requests to be opened.
-    fn is_full(&self, pieces: &[Piece]) -> bool {
+    fn is_full(&self, pieces: &VecDeque<Piece>) -> bool {
         let mut counts = vec![0; self.members.max(1) as usize];
         for piece in pieces.iter().rev().take_while(|piece| piece.tag.is_none()) {
             counts[(piece.offset / self.stripe % self.members.max(1)) as usize] += 1;
@@ -227,10 +234,10 @@ impl Buffered {
 }
 
 /// Sends what was not yet sent.
-fn send(host: &mut Host, pieces: &mut [Piece]) {
+fn send(host: &mut Host, pieces: &mut VecDeque<Piece>) {
     let waiting = pieces.iter().rev().take_while(|piece| piece.tag.is_none());
     let from = pieces.len() - waiting.count();
-    for piece in &mut pieces[from..] {
+    for piece in pieces.range_mut(from..) {
         piece.tag = Some(host.submit(Op::Read, piece.offset, piece.end - piece.offset));
     }
 }

@@ -37,7 +37,6 @@ pub(crate) fn cell(id: u32, levels: &[(&str, &str)], workload: WorkloadSpec) -> 
         layout: None,
         crash: None,
         estimate: None,
-        devices_file: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,

@@ -127,7 +127,6 @@ fn cell(id: u32, filesystem: &str, workload: &str, files: u32, memory: &str) -> 
         layout: None,
         crash: None,
         estimate: None,
-        devices_file: None,
         trace: false,
         kernel: None,
         volume: study::Volume::Filled,
