@@ -176,6 +176,7 @@ impl Disk {
                 break;
             };
             self.count(&request, true);
+            self.usage.overhead += self.parts.command;
             if self.incoming.is_empty() {
                 self.received = Some(now + self.receiving(request.len));
             }
@@ -238,6 +239,7 @@ impl Disk {
     fn finish_flush(&mut self, now: Nanoseconds) {
         if let Some(flush) = self.queue.take_flush() {
             self.count(&flush.request, false);
+            self.usage.overhead += self.parts.command;
             self.work(now, now + self.parts.command, Some(flush.request.tag));
         }
     }

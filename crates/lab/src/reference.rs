@@ -108,7 +108,9 @@ fn subjects(
         about,
         limit: None,
     };
+    let are_models = plan.cells.iter().all(|cell| cell.device.is_modelled());
     match target {
+        Target::LoopImages if are_models => Ok(Vec::new()),
         Target::Directory(_) | Target::Ranks { .. } | Target::Disks(_) | Target::Guest(_) => {
             Ok(Vec::new())
         }

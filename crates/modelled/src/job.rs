@@ -1,7 +1,8 @@
 //! Something that is replayed on a device: the requests of a trace, or a program that recorded itself.
 
 use device::replay::{
-    self, Bound, Kept, Mark, Mode, Options, Program, Requests as _, Responses, Sample, Structural,
+    self, Bound, Kept, Mark, Mode, Options, Place, Program, Requests as _, Responses, Sample,
+    Structural,
 };
 use device::{Model, Nanoseconds, Op, Usage};
 
@@ -300,6 +301,49 @@ impl Job {
             Job::Record { beside, .. } => beside,
             Job::Program { .. } => &[],
         }
+    }
+
+    /// Requests in flight, where that is its mode.
+    pub(crate) fn depth(&self) -> Option<u32> {
+        match self {
+            Job::Record {
+                options:
+                    Options {
+                        mode: Mode::Saturate { depth },
+                        ..
+                    },
+                ..
+            } => Some(*depth),
+            Job::Record { .. } | Job::Program { .. } => None,
+        }
+    }
+
+    /// How requests were moved to fit the device.
+    pub(crate) fn place(&self) -> Option<&'static str> {
+        let Job::Record { options, .. } = self else {
+            return None;
+        };
+        match options.place {
+            Place::Keep => None,
+            Place::Scale => Some("scale"),
+            Place::Wrap => Some("wrap"),
+        }
+    }
+
+    /// The longest think time that was given, ms.
+    pub(crate) fn think_limit_ms(&self) -> Option<f64> {
+        let Job::Record {
+            options:
+                Options {
+                    mode: Mode::Dependent { think_limit },
+                    ..
+                },
+            ..
+        } = self
+        else {
+            return None;
+        };
+        think_limit.map(|limit| limit as f64 / 1e6)
     }
 
     /// Which events of a trace it replays; a log of writes has none.

@@ -15,18 +15,18 @@ mod tests;
 pub mod ublk;
 
 use std::io;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{TryRecvError, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use device::{Model, Op};
 
-use self::pace::{Pace, Work};
+use self::pace::{Due, Pace, Work};
 pub use priority::{Does, in_time, keep_in_memory};
 pub use store::Store;
 
-/// What is called when a request is done.
-type Answer = Box<dyn FnOnce() + Send>;
+/// What is called when a request is done; it says how long it waited for bytes, ns.
+type Answer = Box<dyn FnOnce() -> u64 + Send>;
 
 struct State {
     pace: Pace<Answer>,
@@ -123,9 +123,7 @@ impl Live {
             state.pace.advance(now, &mut due);
             if !due.is_empty() {
                 drop(state);
-                for answer in due {
-                    answer();
-                }
+                self.give(due);
                 state = self.state();
                 continue;
             }
@@ -183,10 +181,12 @@ impl Live {
             len: 0,
             fua: false,
         };
-        let (due, _) = self.submit(work, Box::new(answer));
-        for answer in due {
+        let answer = || {
             answer();
-        }
+            0
+        };
+        let (due, _) = self.submit(work, Box::new(answer));
+        self.give(due);
     }
 
     /// Gives bytes up: they read as zeros.
@@ -221,10 +221,20 @@ impl Live {
         let (due, is_held) = self.submit(
             work,
             Box::new(move || {
+                let there = bytes.try_recv();
+                let (there, waited) = match there {
+                    Err(TryRecvError::Empty) => {
+                        let begun = Instant::now();
+                        let there = bytes.recv().map_err(|_| TryRecvError::Disconnected);
+                        (there, begun.elapsed().as_nanos() as u64)
+                    }
+                    there => (there, 0),
+                };
                 // None that could not be moved: its front answers that by itself.
-                if let Ok(bytes) = bytes.recv() {
+                if let Ok(bytes) = there {
                     answer(bytes);
                 }
+                waited
             }),
         );
         let (before, own) = if is_held {
@@ -232,22 +242,31 @@ impl Live {
         } else {
             (due, Vec::new())
         };
-        for answer in before {
-            answer();
-        }
+        self.give(before);
         let result = moved().map(|bytes| {
             // The answer may have been dropped with the model.
             let _ = here.send(bytes);
         });
         drop(here);
-        for answer in own {
-            answer();
-        }
+        self.give(own);
         result
     }
 
+    /// Gives answers that are due. One whose bytes are not there yet waits for them, and those after it wait, too.
+    fn give(&self, due: Vec<Due<Answer>>) {
+        let mut waited = 0;
+        for (answer, lateness) in due {
+            waited += answer();
+            if waited > 0
+                && let Some(lateness) = lateness
+            {
+                self.state().pace.delayed(lateness, waited);
+            }
+        }
+    }
+
     /// Submits a request to the model. Returns answers that are due; and whether all are answered at once, this one among them.
-    fn submit(&self, work: Work, answer: Answer) -> (Vec<Answer>, bool) {
+    fn submit(&self, work: Work, answer: Answer) -> (Vec<Due<Answer>>, bool) {
         let mut due = Vec::new();
         let mut state = self.state();
         // The clock is read under the lock: the model must not see time go back.

@@ -22,6 +22,18 @@ pub struct Report {
     /// Which events of the trace are requests; none for a checker's own record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Source>,
+    /// Requests in flight of the mode saturate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// `scale` or `wrap` where requests were moved to fit the device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<&'static str>,
+    /// Longest think time that was given, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think_limit_ms: Option<f64>,
+    /// Whether its recorded time is that of reads that waited for the model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
     /// What the mode cannot tell.
     pub cannot_tell: &'static str,
     /// Factor of processor times.
@@ -234,7 +246,8 @@ pub(crate) struct Facts {
 
 impl DeviceReport {
     pub(crate) fn new(catalogue: &Catalogue, device: &Device, facts: Facts) -> DeviceReport {
-        let share = |ns: u64| 100.0 * ns as f64 / facts.elapsed.max(1) as f64;
+        // What was cached is destaged also when the last request is done.
+        let share = |ns: u64| (100.0 * ns as f64 / facts.elapsed.max(1) as f64).min(100.0);
         let is_member = |part: &&Usage| matches!(part.part, "disk" | "ssd");
         let members: Vec<f64> = facts
             .usage

@@ -216,6 +216,23 @@ pub struct HostDecides {
     pub holds: bool,
 }
 
+/// How many numbers a table meets.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Answer {
+    /// Predicted numbers.
+    pub predicted: usize,
+    /// Those within 25 %.
+    pub near: usize,
+    /// Median of their absolute errors, percent.
+    pub median_error_percent: f64,
+    /// Those inside their intervals.
+    pub inside: usize,
+    /// The same without the rule that was chosen after the intervals had been seen.
+    pub inside_without_rule: usize,
+    /// Whether the targets are met; none for rows of the user's.
+    pub is_met: Option<bool>,
+}
+
 /// Whose rows a table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -233,6 +250,8 @@ pub struct Table {
     /// Whose rows these are.
     #[serde(skip)]
     pub whose: Whose,
+    /// What the text begins with.
+    pub answer: Answer,
     /// Published and modelled numbers.
     pub rows: Vec<Comparison>,
     /// Rows that the host decides.
@@ -368,12 +387,22 @@ fn compared(
         let found = bounded(catalogue, &published, bound);
         host.push(found.map_err(|why| format!("bound {}: {why}", words::quoted(&bound.name)))?);
     }
-    Ok(Table {
+    let mut table = Table {
         timing: "modelled",
         whose,
+        answer: Answer::default(),
         rows,
         host,
-    })
+    };
+    table.answer = Answer {
+        predicted: table.near().1,
+        near: table.near().0,
+        median_error_percent: table.median_error(),
+        inside: table.inside(),
+        inside_without_rule: table.inside_without_rule(),
+        is_met: (whose == Whose::Frozen).then(|| table.is_met()),
+    };
+    Ok(table)
 }
 
 /// One comparison for each published number of a row.

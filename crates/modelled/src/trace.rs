@@ -84,7 +84,7 @@ impl Source {
 /// Whether an event has to do with requests, or names a process. Of a trace with all actions most have not.
 fn is_wanted(head: &Head) -> bool {
     match head.kind() {
-        Some(Action::Queue | Action::Issue | Action::Complete) => true,
+        Some(Action::Queue | Action::Issue | Action::Requeue | Action::Complete) => true,
         Some(_) => false,
         None => head.note() == Some(Notify::Process),
     }
@@ -111,6 +111,8 @@ struct Flying {
     sent: Sent,
     /// Bytes that are not done.
     left: u64,
+    /// Whether the driver gave it back, and will be given it again.
+    is_back: bool,
 }
 
 /// A request by its number, and whose it is.
@@ -371,8 +373,8 @@ impl Whole {
     }
 }
 
-/// In-flight requests of a device by their first byte.
-type ByAddress = FxHashMap<(u32, u64), Flying>;
+/// In-flight requests of a device by their first sector: readers may ask for the same at once.
+type ByAddress = FxHashMap<(u32, u64), Vec<Flying>>;
 
 /// Flushes in flight, by device. They have no address, so the first that was sent is the first that is done.
 #[derive(Default)]

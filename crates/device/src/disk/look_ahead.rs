@@ -10,8 +10,10 @@ pub(crate) struct Stream {
     begin: u64,
     /// The head stops here: the buffer is full or the disk ends.
     limit: u64,
-    /// A byte and the time in ns at which the head passes it; earlier ones are in the buffer.
+    /// A byte and the time in ns at which the head passes it. Where that is over, earlier bytes are in the buffer.
     passing: (f64, f64),
+    /// Bytes before this one are in the buffer also while the head is on its way back to where it goes on.
+    held: u64,
 }
 
 impl Stream {
@@ -21,6 +23,7 @@ impl Stream {
             begin: read.offset,
             limit: read.end().saturating_add(ahead).min(geometry.capacity()),
             passing: (geometry.radius(read.end()), at),
+            held: read.offset,
         }
     }
 
@@ -53,18 +56,21 @@ impl Stream {
         ahead: u64,
     ) -> (f64, Stream) {
         let end = geometry.radius(self.limit);
-        let passing = if self.passes(geometry, self.limit) < now {
-            (end, now + geometry.rotation(geometry.angle(end), now))
+        let (passing, held) = if self.passes(geometry, self.limit) < now {
+            let back = now + geometry.rotation(geometry.angle(end), now);
+            ((end, back), self.limit)
         } else {
-            self.passing
+            (self.passing, self.held)
         };
         let limit = read.end().saturating_add(ahead).min(geometry.capacity());
         let stream = Stream {
             begin: read.offset,
             limit: limit.max(self.limit),
             passing,
+            held,
         };
-        let buffered = read.end() <= self.limit && self.passes(geometry, read.end()) <= now;
+        let has_passed = read.end() <= self.limit && self.passes(geometry, read.end()) <= now;
+        let buffered = read.end() <= held || has_passed;
         let passed = if buffered {
             now
         } else {

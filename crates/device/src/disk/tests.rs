@@ -338,6 +338,23 @@ fn the_head_reads_on_up_to_its_buffer_and_no_longer_than_a_seek_would_take() {
     assert!(far < 6_000_000, "{far}");
 }
 
+#[test]
+fn what_is_in_the_buffer_does_not_wait_for_the_head_on_its_way_back() {
+    // The buffer is read in less than a turn, so that the head waits for where it goes on.
+    let mut disk = Disk::new(Parameters {
+        look_ahead: 256 * KIB,
+        ..parts()
+    });
+    let mut now = run_alone(&mut disk, 0, Request::read(0, 0, 4096));
+    now += 50_000_000;
+    for number in 1..20 {
+        let done = run_alone(&mut disk, now, Request::read(number, number * 4096, 4096));
+        // A command, and 4 KiB at 300 MB/s.
+        assert_eq!(done - now, 100_000 + 13_654, "read {number}");
+        now = done + 300_000;
+    }
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
     #[test]

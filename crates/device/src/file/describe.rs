@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::source::Origin;
 use super::spec::{Array, Controller, Device, Disk, Kind, Link, Seek, Ssd};
-use crate::array::Level;
+use crate::array::{Level, Strategy};
 
 /// A figure as `fslab device show` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,21 @@ fn of_disk(disk: &Disk) -> Rows {
     };
     let cache = match disk.write_cache {
         0 => "write-through".to_owned(),
-        size => format!("write-back {}", words::bytes(size)),
+        size => format!(
+            "write-back {}, destaging chooses among {}",
+            words::bytes(size),
+            disk.destage_window
+        ),
+    };
+    let forward = if disk.store_and_forward {
+        ", once all of a read is in the buffer"
+    } else {
+        ""
+    };
+    let barrier = if disk.flush_is_barrier {
+        ", nothing passes a flush"
+    } else {
+        ""
     };
     vec![
         ("capacity", decimal(disk.capacity as f64)),
@@ -98,8 +112,8 @@ fn of_disk(disk: &Disk) -> Rows {
             format!("look-ahead {}, {cache}", words::bytes(disk.look_ahead)),
         ),
         ("command_ms", disk.command.to_string()),
-        ("interface", rate(disk.interface)),
-        ("queue", disk.queue.to_string()),
+        ("interface", format!("{}{forward}", rate(disk.interface))),
+        ("queue", format!("{}{barrier}", disk.queue)),
     ]
 }
 
@@ -110,13 +124,23 @@ fn of_ssd(ssd: &Ssd) -> Rows {
         (
             "flash",
             format!(
-                "{} channels of {}, {units} dies and planes, pages of {}, read {} us + 0, 1 or 3 x {}, program {} us",
+                "{} channels of {}, {units} dies and planes, pages of {}, read {} us + 0, 1 or 3 x {}, program {} us{}{}",
                 ssd.channels,
                 rate(ssd.channel),
                 words::bytes(ssd.page),
                 ssd.read,
                 ssd.read_step,
-                ssd.program
+                ssd.program,
+                if ssd.amplification > 1.0 {
+                    format!(", {} pages for one written at random", ssd.amplification)
+                } else {
+                    String::new()
+                },
+                if ssd.suspend {
+                    ", a read interrupts a program"
+                } else {
+                    ""
+                }
             ),
         ),
         (
@@ -148,6 +172,9 @@ fn of_array(array: &Array) -> Rows {
     if !array.failed.is_empty() {
         rows.push(("failed", words::list(&array.failed)));
     }
+    if array.strategy == Strategy::Reconstruct {
+        rows.push(("always_reconstruct", "true".to_owned()));
+    }
     rows.extend(array.rebuild.map(|of_each| ("rebuild", rate(of_each))));
     rows
 }
@@ -163,7 +190,11 @@ fn of_controller(controller: &Controller) -> String {
     }
     // Writing to a string cannot fail.
     if controller.unit > 0 {
-        let _ = write!(text, ", reads units of {}", words::bytes(controller.unit));
+        let (unit, cache) = (
+            words::bytes(controller.unit),
+            words::bytes(controller.cache),
+        );
+        let _ = write!(text, ", reads units of {unit} into {cache}");
     }
     if controller.read_ahead > 0 {
         let _ = write!(
@@ -175,8 +206,9 @@ fn of_controller(controller: &Controller) -> String {
     if controller.write_cache > 0 {
         let _ = write!(
             text,
-            ", write cache {}",
-            words::bytes(controller.write_cache)
+            ", write cache {}, up to {} of it",
+            words::bytes(controller.write_cache),
+            controller.high_water
         );
     }
     text

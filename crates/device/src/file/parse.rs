@@ -204,6 +204,12 @@ fn device(name: &str, file: &str, line: usize, table: Table) -> Result<Device, S
         .transpose()?;
     let link = match (&kind, table.link) {
         // The link of an SSD is part of its model.
+        (Kind::Ssd(_), Some(link)) if link.latency_ms != 0.0 => {
+            return Err(
+                "`link.latency_ms`: an SSD's link has none (`firmware_us` delays each request)"
+                    .to_owned(),
+            );
+        }
         (Kind::Ssd(_), _) | (_, None) => None,
         (_, Some(link)) => Some(Link {
             latency: time("link.latency_ms", link.latency_ms)?,
@@ -286,7 +292,7 @@ fn figures(table: &Table) -> Result<Vec<Figure>, String> {
 }
 
 fn check_source_key(key: &str) -> Result<(), String> {
-    const KEYS: [&str; 18] = [
+    const KEYS: [&str; 19] = [
         "capacity",
         "rpm",
         "seek_ms",
@@ -303,6 +309,7 @@ fn check_source_key(key: &str) -> Result<(), String> {
         "flush_us",
         "chunk",
         "members",
+        "level",
         "controller",
         "link",
     ];

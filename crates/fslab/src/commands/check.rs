@@ -105,6 +105,12 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         return Ok(operational(&other.message));
     }
     let text = rendered(args, &report, judge, estimate.as_ref())?;
+    if let (true, CheckFormat::Text, Some(device)) = (args.live, args.format, &args.device) {
+        let device = words::printable(device);
+        out::print(&format!(
+            "Times below are modelled: reads waited for {device} (--live).\n"
+        ))?;
+    }
     out::print(&text)?;
     if let Some(estimate) = estimate.filter(|_| args.format == CheckFormat::Text) {
         out::print(&format!("\n{}", estimate.text()))?;

@@ -26,6 +26,9 @@ pub(super) struct Pace<T> {
     served: Served,
 }
 
+/// What answers a request, and how late it is already, ns; none for one that is answered at once.
+pub(super) type Due<T> = (T, Option<u64>);
+
 /// What is done to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Work {
@@ -64,9 +67,9 @@ impl<T> Pace<T> {
     }
 
     /// Takes a request. What is given back is to be answered at once.
-    pub(super) fn submit(&mut self, now: u64, work: Work, with: T, due: &mut Vec<T>) {
+    pub(super) fn submit(&mut self, now: u64, work: Work, with: T, due: &mut Vec<Due<T>>) {
         if self.lead.is_none() {
-            due.push(with);
+            due.push((with, None));
             return;
         }
         self.advance(now, due);
@@ -91,7 +94,7 @@ impl<T> Pace<T> {
     }
 
     /// Brings the model up to `now`, event by event, and appends what is to be answered.
-    pub(super) fn advance(&mut self, now: u64, due: &mut Vec<T>) {
+    pub(super) fn advance(&mut self, now: u64, due: &mut Vec<Due<T>>) {
         let lead = self.lead.unwrap_or(0);
         let mut buffer = std::mem::take(&mut self.buffer);
         while let Some(at) = self.model.next_event().filter(|at| *at <= now + lead) {
@@ -107,10 +110,16 @@ impl<T> Pace<T> {
                 self.served.modelled += done.at.saturating_sub(submitted);
                 self.served.lateness += lateness;
                 self.served.late += u64::from(lateness > LATE);
-                due.push(with);
+                due.push((with, Some(lateness)));
             }
         }
         self.buffer = buffer;
+    }
+
+    /// An answer that was this late when it was due left `more` ns later: its bytes were not there yet.
+    pub(super) fn delayed(&mut self, lateness: u64, more: u64) {
+        self.served.lateness += more;
+        self.served.late += u64::from(lateness <= LATE && lateness + more > LATE);
     }
 
     /// Nanoseconds until something is to be done; none while the model is idle.

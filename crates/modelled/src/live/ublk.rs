@@ -13,7 +13,7 @@ use device::{Model, Op};
 pub use ublk::{CONTROL, Mark};
 use ublk::{Control, Device, Queue, Request};
 
-use super::pace::{Pace, Work};
+use super::pace::{Due, Pace, Work};
 use super::{Does, Served, Store, in_time};
 
 /// An answer that is due: a tag, and what the driver is to be given for it.
@@ -114,7 +114,7 @@ impl Disk {
 
     /// Serves until the device is stopped.
     fn serve(&self, mut queue: Queue) -> io::Result<()> {
-        let mut due: Vec<Answer> = Vec::with_capacity(256);
+        let mut due: Vec<Due<Answer>> = Vec::with_capacity(256);
         loop {
             let next = {
                 let mut pace = self.pace();
@@ -122,7 +122,7 @@ impl Disk {
                 pace.next_in(self.now())
             };
             let none_is_due = due.is_empty();
-            for (tag, result) in due.drain(..) {
+            for ((tag, result), _) in due.drain(..) {
                 queue.answer(tag, result)?;
             }
             if queue.is_over() {
@@ -169,20 +169,20 @@ impl Disk {
     }
 
     /// Has a request answered when the model says; one that failed at once.
-    fn submit(&self, came: u64, request: &Request, result: i32, due: &mut Vec<Answer>) {
+    fn submit(&self, came: u64, request: &Request, result: i32, due: &mut Vec<Due<Answer>>) {
         let op = match request.op {
             ublk::Op::Read => Op::Read,
             ublk::Op::Write => Op::Write,
             ublk::Op::Flush => Op::Flush,
             ublk::Op::Discard => Op::Discard,
             ublk::Op::Unknown => {
-                due.push((request.tag, result));
+                due.push(((request.tag, result), None));
                 return;
             }
         };
         let answer = (request.tag, result);
         if result < 0 {
-            due.push(answer);
+            due.push((answer, None));
             return;
         }
         let work = Work {

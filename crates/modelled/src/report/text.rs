@@ -14,12 +14,12 @@ pub(super) fn text(report: &Report) -> String {
         line(&mut out, &format!("Not whole: {doubt}."));
     }
     for device in &report.devices {
-        line(&mut out, &answer(device));
+        line(&mut out, &answer(device, report.live));
     }
     out.push('\n');
     let mode = match report.mode {
         "program" => "its own requests, as its threads depend on them".to_owned(),
-        mode => format!("mode {mode}"),
+        mode => format!("mode {mode}{}", settings(report)),
     };
     let from = report
         .from
@@ -45,7 +45,7 @@ pub(super) fn text(report: &Report) -> String {
     spent(&mut out, report);
     for device in &report.devices {
         out.push('\n');
-        basis(&mut out, device);
+        basis(&mut out, device, report.mode);
     }
     out.push('\n');
     line(
@@ -53,6 +53,22 @@ pub(super) fn text(report: &Report) -> String {
         &format!("This cannot tell {}.", report.cannot_tell),
     );
     out
+}
+
+/// What was chosen for the replay, besides its mode.
+fn settings(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if let Some(depth) = report.depth {
+        let _ = write!(text, ", {depth} in flight");
+    }
+    if let Some(limit) = report.think_limit_ms {
+        let _ = write!(text, ", think times of up to {} ms", significant(limit));
+    }
+    if let Some(place) = report.place {
+        let _ = write!(text, "; placed by {place}");
+    }
+    text
 }
 
 fn line(out: &mut String, text: &str) {
@@ -68,7 +84,7 @@ fn seconds(value: f64) -> String {
     }
 }
 
-fn answer(device: &DeviceReport) -> String {
+fn answer(device: &DeviceReport, live: bool) -> String {
     let Some(row) = device.whole() else {
         return String::new();
     };
@@ -82,12 +98,16 @@ fn answer(device: &DeviceReport) -> String {
         time(modelled.high_s)
     );
     if let (Some(recorded), Some(ratio)) = (row.recorded_s, modelled.ratio) {
-        let _ = write!(
-            text,
-            " It took {} where it was recorded: modelled / recorded is {}.",
-            seconds(recorded),
-            significant(ratio)
-        );
+        let (what, other) = if live {
+            (
+                "with reads that waited for the model (--live)",
+                "modelled / live",
+            )
+        } else {
+            ("where it was recorded", "modelled / recorded")
+        };
+        let (recorded, ratio) = (seconds(recorded), significant(ratio));
+        let _ = write!(text, " It took {recorded} {what}: {other} is {ratio}.");
     }
     let _ = write!(text, " What decides is {}.", device.limit);
     text
@@ -173,7 +193,7 @@ fn durations(out: &mut String, report: &Report) {
 }
 
 fn responses(out: &mut String, report: &Report) {
-    out.push_str("\nResponse times, ms (modelled)\n");
+    out.push_str("\nResponse times, ms (modelled, with the figures of the device file)\n");
     let rows = cells(report, |_, _, row| {
         let modelled = &row.modelled;
         [
@@ -189,7 +209,9 @@ fn responses(out: &mut String, report: &Report) {
 }
 
 fn spent(out: &mut String, report: &Report) {
-    out.push_str("\nWhere time went, s summed over requests and parts (modelled)\n");
+    out.push_str(
+        "\nWhere time went, s summed over requests and parts (modelled, with the figures of the device file)\n",
+    );
     let mut heads = vec![""];
     let mut rows = Vec::new();
     for device in &report.devices {
@@ -207,8 +229,15 @@ fn spent(out: &mut String, report: &Report) {
     table(out, &heads, &rows);
 }
 
+/// `1 request was`, `3 requests were`.
+fn hits(device: &DeviceReport) -> String {
+    let count = device.modelled_hits;
+    let verb = if count == 1 { "was" } else { "were" };
+    format!("{} {verb}", words::plural(count, "request"))
+}
+
 /// What the numbers of a device rest on.
-fn basis(out: &mut String, device: &DeviceReport) {
+fn basis(out: &mut String, device: &DeviceReport, mode: &str) {
     line(out, &format!("{}: {}.", device.device, device.stands_for));
     let busy = device.modelled_members_busy_percent;
     if let Some([least, mean, most]) = busy.filter(|_| device.members > 1) {
@@ -216,31 +245,32 @@ fn basis(out: &mut String, device: &DeviceReport) {
         line(
             out,
             &format!(
-                "Busy (modelled): {members}, {least:.0} to {most:.0} %, mean {mean:.0} %; {} were answered from a buffer or cache.",
-                words::plural(device.modelled_hits, "read")
+                "Busy (modelled): {members}, {least:.0} to {most:.0} %, mean {mean:.0} %; {} answered from a buffer or cache.",
+                hits(device)
             ),
         );
     } else {
         line(
             out,
             &format!(
-                "Busy (modelled): {:.0} %; {} were answered from a buffer or cache.",
+                "Busy (modelled): {:.0} %; {} answered from a buffer or cache.",
                 device.modelled_busy_percent,
-                words::plural(device.modelled_hits, "read")
+                hits(device)
             ),
         );
     }
     if !device.modelled_other_modes_s.is_empty() {
-        let others: Vec<String> = device
-            .modelled_other_modes_s
-            .iter()
+        let own = device.whole().and_then(|row| row.modelled.nominal_s);
+        let own = own.map(|value| (mode, value));
+        let all = own.iter().chain(&device.modelled_other_modes_s);
+        let all: Vec<String> = all
             .map(|(mode, value)| format!("{mode} {}", seconds(*value)))
             .collect();
         line(
             out,
             &format!(
-                "In other modes (modelled): {}. Where modes agree, the mode does not matter.",
-                others.join(", ")
+                "By mode, with the figures of the device file (modelled): {}. Where modes agree, the mode does not matter.",
+                all.join(", ")
             ),
         );
     }

@@ -20,21 +20,13 @@ struct Last {
     len: u64,
 }
 
-/// Bios of a request.
-#[derive(Clone, Copy, Default)]
-struct Parts {
-    flying: u32,
-    /// Whether one is done.
-    is_begun: bool,
-}
-
 #[derive(Default)]
 pub(super) struct Bios {
     last: FxHashMap<u32, Last>,
     /// Bios in flight, by device and first sector.
-    flying: BTreeMap<(u32, u64), Sent>,
-    /// Requests in flight.
-    parts: FxHashMap<u32, Parts>,
+    flying: BTreeMap<(u32, u64), Vec<Sent>>,
+    /// Bios in flight of requests, by number.
+    parts: FxHashMap<u32, u32>,
     flushes: Flushes,
 }
 
@@ -81,12 +73,9 @@ impl Bios {
             len: before + len,
         };
         self.last.insert(head.pid, last);
-        self.parts.entry(sent.number).or_default().flying += 1;
+        *self.parts.entry(sent.number).or_default() += 1;
         let key = (head.device, head.sector);
-        if let Some(covered) = self.flying.insert(key, sent) {
-            // Two at one address: the completions do not tell which of them is done.
-            self.leave(reader, covered, at, false);
-        }
+        self.flying.entry(key).or_default().push(sent);
         Ok(())
     }
 
@@ -100,11 +89,19 @@ impl Bios {
             return;
         }
         let done: Vec<(u32, u64)> = self.flying.range(from..to).map(|(key, _)| *key).collect();
+        let mut before = None;
         for key in done {
-            let Some(sent) = self.flying.remove(&key) else {
+            let Some(all) = self.flying.get_mut(&key) else {
                 continue;
             };
-            self.leave(reader, sent, at, true);
+            // Of several at one address the completions do not tell which is done: that of the request whose bio before it is, or the first.
+            let of_same = all.iter().position(|sent| Some(*sent) == before);
+            let sent = all.remove(of_same.unwrap_or(0));
+            before = Some(sent);
+            if all.is_empty() {
+                self.flying.remove(&key);
+            }
+            self.leave(reader, sent, at);
             // What comes after a completion is another request.
             let is_last = |last: &Last| last.sent == sent;
             if self.last.get(&sent.process).is_some_and(is_last) {
@@ -113,17 +110,14 @@ impl Bios {
         }
     }
 
-    /// A bio of a request is no longer in flight. With the last of them the request is done, if one of them was.
-    fn leave(&mut self, reader: &mut Reader, sent: Sent, at: u64, is_done: bool) {
-        let Some(parts) = self.parts.get_mut(&sent.number) else {
+    /// A bio of a request is done. With the last of them the request is.
+    fn leave(&mut self, reader: &mut Reader, sent: Sent, at: u64) {
+        let Some(flying) = self.parts.get_mut(&sent.number) else {
             return;
         };
-        parts.is_begun |= is_done;
-        parts.flying = parts.flying.saturating_sub(1);
-        if parts.flying == 0 {
-            if parts.is_begun {
-                reader.complete(sent, at);
-            }
+        *flying = flying.saturating_sub(1);
+        if *flying == 0 {
+            reader.complete(sent, at);
             self.parts.remove(&sent.number);
         }
     }

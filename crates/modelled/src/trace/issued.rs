@@ -34,6 +34,7 @@ impl Issued {
         match action {
             Action::Queue => self.queue(head),
             Action::Issue => self.issue(reader, at, head)?,
+            Action::Requeue => self.requeue(head),
             Action::Complete => self.complete(reader, at, head),
             _ => {}
         }
@@ -67,15 +68,30 @@ impl Issued {
             return Ok(());
         }
         // Given again after a requeue: one request.
-        let again = |flying: &Flying| flying.left == u64::from(head.bytes);
-        if self.flying.get(&key).is_some_and(again) {
+        let flying = self.flying.get_mut(&key).into_iter().flatten();
+        let mut again = flying.filter(|flying| flying.left == u64::from(head.bytes));
+        if let Some(flying) = again.find(|flying| flying.is_back) {
+            flying.is_back = false;
             return Ok(());
         }
         let owner = self.queued.remove(&key).map_or(head.pid, |(pid, _)| pid);
         let sent = reader.push(at, owner, op, head)?;
         let left = u64::from(head.bytes);
-        self.flying.insert(key, Flying { sent, left });
+        let flying = Flying {
+            sent,
+            left,
+            is_back: false,
+        };
+        self.flying.entry(key).or_default().push(flying);
         Ok(())
+    }
+
+    fn requeue(&mut self, head: &Head) {
+        let flying = self.flying.get_mut(&(head.device, head.sector));
+        let mut flying = flying.into_iter().flatten();
+        if let Some(flying) = flying.find(|flying| flying.left == u64::from(head.bytes)) {
+            flying.is_back = true;
+        }
     }
 
     fn complete(&mut self, reader: &mut Reader, at: u64, head: &Head) {
@@ -83,16 +99,23 @@ impl Issued {
             self.flushes.done(reader, head.device, at);
             return;
         }
-        let Some(flying) = self.flying.remove(&(head.device, head.sector)) else {
+        let key = (head.device, head.sector);
+        let Some(all) = self.flying.get_mut(&key) else {
             return;
         };
+        // Of several at one address the completions do not tell which is done: the first.
+        let flying = all.remove(0);
+        if all.is_empty() {
+            self.flying.remove(&key);
+        }
         let left = flying.left.saturating_sub(u64::from(head.bytes));
         if left == 0 {
             reader.complete(flying.sent, at);
         } else {
             // A part is done; the rest goes on after it.
             let next = (head.device, head.end());
-            self.flying.insert(next, Flying { left, ..flying });
+            let rest = Flying { left, ..flying };
+            self.flying.entry(next).or_default().push(rest);
         }
     }
 }

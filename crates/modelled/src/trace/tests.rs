@@ -114,6 +114,33 @@ fn bios_of_one_process_are_merged_until_one_of_them_is_done() {
 }
 
 #[test]
+fn two_that_ask_for_the_same_at_once_are_two_requests_and_one_given_again_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let same = |begin: u64, again: Action| {
+        [
+            (begin, Action::Queue, READ, 8, 4096, 7),
+            (begin + 1, Action::Issue, READ, 8, 4096, 7),
+            (begin + 2, again, READ, 8, 4096, 8),
+            (begin + 3, Action::Issue, READ, 8, 4096, 8),
+            (begin + 4, Action::Complete, READ, 8, 4096, 0),
+            (begin + 5, Action::Complete, READ, 8, 4096, 0),
+        ]
+    };
+    let of = |again, source| {
+        let record = read(&mut traced(folder.path(), &same(10, again)), source, None).unwrap();
+        (all(&record).len(), record.requests.outline().recorded)
+    };
+    for source in [Source::Issue, Source::Queue] {
+        let (count, recorded) = of(Action::Queue, source);
+        assert!(
+            count == 2 && recorded.is_some(),
+            "{source:?} {count} {recorded:?}"
+        );
+    }
+    assert_eq!(of(Action::Requeue, Source::Issue), (1, Some(3)));
+}
+
+#[test]
 fn a_flush_before_a_write_is_a_request_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let flush = WRITE | Category::Flush as u32;
