@@ -46,7 +46,10 @@ fn parse(text: &str) -> Option<f64> {
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(serde::Deserialize)]
-    #[serde(untagged, expecting = "neither a whole number nor a text like \"300 GB\"")]
+    #[serde(
+        untagged,
+        expecting = "neither a whole number nor a text like \"300 GB\""
+    )]
     enum Form {
         Number(u64),
         Text(String),
