@@ -4,8 +4,9 @@
 //! from hours, and shows whether the folder has room. With a probe ([`Plan::measured`]) each cell has
 //! the rates of its own filesystem and device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use device::{Catalogue, Variation};
 use serde::{Deserialize, Serialize};
 
 use crate::footprint::{self, Footprint};
@@ -25,6 +26,9 @@ pub struct Rates {
     pub random_bytes_per_s: f64,
     /// Small files a second created, read, looked up or removed.
     pub files_per_s: f64,
+    /// Seconds of one small read.
+    #[serde(default)]
+    pub request_seconds: f64,
     /// Seconds of one wait for all data to reach the disk.
     pub sync_seconds: f64,
     /// Seconds to discard, make, mount, unmount and account for one trial.
@@ -38,6 +42,8 @@ impl Default for Rates {
             written_per_s: 900e6,
             random_bytes_per_s: 600e6,
             files_per_s: 40_000.0,
+            // Of an NVMe disk.
+            request_seconds: 1e-4,
             sync_seconds: 0.02,
             trial_seconds: 0.5,
         }
@@ -80,6 +86,7 @@ impl Rates {
             written_per_s: rates.write,
             random_bytes_per_s: rates.read.min(rates.write) * random,
             files_per_s: rates.files,
+            request_seconds: self.request_seconds,
             sync_seconds: rates.fsync,
             trial_seconds,
         }
@@ -88,9 +95,11 @@ impl Rates {
 
 /// Wall seconds of one trial of each cell, in the order of the cells.
 pub fn of_cells(plan: &Plan, rates: Rates) -> Vec<f64> {
+    let disks = Disks::of(plan);
     let of = |cell: &Cell| {
         let footprint = footprint::of_cell(cell);
         let rates = rates.of(plan.measured.as_ref().and_then(|all| all.of_cell(cell.id)));
+        let rates = disks.hold(cell, rates);
         seconds(&footprint, cell, rates) + check_seconds(&footprint, cell, rates)
     };
     plan.cells.iter().map(of).collect()
@@ -139,6 +148,57 @@ fn seconds(footprint: &Footprint, cell: &Cell, rates: Rates) -> f64 {
         + rates.trial
 }
 
+/// What the modelled disks of a plan can do, by name.
+struct Disks(BTreeMap<String, device::Limits>);
+
+impl Disks {
+    fn of(plan: &Plan) -> Disks {
+        let catalogue = match &plan.devices_file {
+            Some(text) => Catalogue::with("the devices file", text),
+            None => Catalogue::shipped(),
+        };
+        let names = plan.cells.iter().filter_map(|cell| cell.device.model());
+        let names: BTreeSet<&str> = names.map(|model| model.device.as_str()).collect();
+        let limits = |name: &&str| {
+            let model = || {
+                catalogue
+                    .as_ref()
+                    .ok()?
+                    .model(name, Variation::Nominal)
+                    .ok()
+            };
+            device::limits(|| model().ok_or(())).ok()
+        };
+        let all = names.iter();
+        Disks(
+            all.filter_map(|name| Some(((*name).to_owned(), limits(name)?)))
+                .collect(),
+        )
+    }
+
+    /// Rates as far as the modelled disk of the cell lets them.
+    fn hold(&self, cell: &Cell, rates: Rates) -> Rates {
+        let model = cell.device.model();
+        let Some(limits) = model.and_then(|model| self.0.get(&model.device)) else {
+            return rates;
+        };
+        let read = limits.random_read_ms / 1e3;
+        let sequential = limits.sequential[0];
+        let random = REQUEST / (read + REQUEST / sequential);
+        Rates {
+            bytes_per_s: rates.bytes_per_s.min(sequential),
+            written_per_s: rates.written_per_s.min(sequential),
+            random_bytes_per_s: rates.random_bytes_per_s.min(random),
+            sync_seconds: rates.sync_seconds.max(read),
+            request_seconds: rates.request_seconds.max(read),
+            ..rates
+        }
+    }
+}
+
+/// Bytes of a request in sequence and at random; a small file costs about one write.
+const REQUEST: f64 = 262_144.0;
+
 /// Rates of one cell: the assumed ones, as far as its limit lets them.
 struct Held {
     read: f64,
@@ -153,10 +213,6 @@ struct Held {
 }
 
 fn held(rates: Rates, limit: Limit) -> Held {
-    // A small read of an NVMe disk.
-    const REQUEST_SECONDS: f64 = 1e-4;
-    // Requests of some 256 KiB in sequence and at random; a small file costs about one write.
-    const REQUEST: f64 = 262_144.0;
     let rate = |bytes: Option<Bytes>, operations: Option<u64>| {
         let bytes = bytes.map_or(f64::INFINITY, |n| n.get() as f64);
         bytes.min(operations.map_or(f64::INFINITY, |n| n as f64 * REQUEST))
@@ -173,7 +229,7 @@ fn held(rates: Rates, limit: Limit) -> Held {
         random_read: rates.random_bytes_per_s.min(read),
         random_write: rates.random_bytes_per_s.min(write),
         files: rates.files_per_s,
-        request: REQUEST_SECONDS.max(1.0 / reads),
+        request: rates.request_seconds.max(1.0 / reads),
         sync: rates.sync_seconds.max(1.0 / writes),
         trial: rates.trial_seconds,
     }
@@ -214,6 +270,10 @@ fn check_seconds(footprint: &Footprint, cell: &Cell, rates: Rates) -> f64 {
 /// image for each limit. Each reads five times through the cache and five times around it, three
 /// where a read is kept short, and then as long at random.
 fn reference_seconds(plan: &Plan) -> f64 {
+    if plan.cells.iter().all(|cell| cell.device.is_modelled()) {
+        // A model has no raw device below it to read.
+        return 0.0;
+    }
     let each = plan.reference_seconds;
     let mut limits: Vec<Option<Limit>> = plan.cells.iter().map(|c| c.device.limit).collect();
     limits.sort_by_key(|limit| limit.map(|limit| limit.to_string()));
@@ -292,5 +352,17 @@ mod tests {
         assert!((with("check.enabled=true") - 0.1).abs() < 0.01);
         // The disk and an image, 11 reads of each.
         assert!((with("run.reference_seconds=3") - 66.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_modelled_disk_is_as_slow_as_its_model() {
+        let filter = &["filesystem=ext4", "threads=1"];
+        let on = |device: &str| cost_with(1, filter, &["run.reference_seconds=3", device]).seconds;
+        let (one, four) = (on("device=model:7k500"), on("device=model:7k500x4"));
+        // 2 GiB four times in order, at 64.8 MB/s at the outermost tracks, and twice in records of 256 KiB, each after 12.8 ms.
+        let all = (2_u64 << 30) as f64;
+        let by_hand = 6.0 * all / 64.8e6 + 2.0 * all / REQUEST * 12.8e-3;
+        assert!((one / by_hand - 1.0).abs() < 0.05, "{one} {by_hand}");
+        assert!(four < 0.8 * one, "{one} {four}");
     }
 }

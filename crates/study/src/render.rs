@@ -220,12 +220,17 @@ fn costs(out: &mut String, plan: &Plan, estimate: &Estimate) {
         None => format!(
             "about {} (estimated without a probe; `fslab plan --probe` measures; assumed: {:.0} MB/s in \
              sequence, {:.0} MB/s at random, {:.0} small files a second, {} s of mkfs, mount and umount \
-             for each trial)",
+             for each trial{})",
             words::clock_time(estimate.seconds),
             rates.bytes_per_s / 1e6,
             rates.random_bytes_per_s / 1e6,
             rates.files_per_s,
-            rates.trial_seconds
+            rates.trial_seconds,
+            if plan.cells.iter().any(|cell| cell.device.is_modelled()) {
+                "; a modelled disk is no faster than its model"
+            } else {
+                ""
+            }
         ),
     };
     let disk = format!(

@@ -40,7 +40,7 @@ pub enum Error {
     /// A request is beyond the end of the device.
     #[error(
         "request {index} ends at byte {end} and the device has {capacity} bytes; \
-         place requests by scale or wrap, or choose a larger device"
+         choose a larger device (--place scale or wrap moves the requests of a trace)"
     )]
     DoesNotFit {
         /// Its number in the record, from 0.

@@ -162,7 +162,7 @@ fn a_smaller_device_needs_a_place() {
     };
     let output = args(&[]);
     assert_code(&output, 2);
-    assert!(error_line(&output).contains("place requests by scale or wrap"));
+    assert!(error_line(&output).contains("choose a larger device (--place scale or wrap moves"));
     for place in ["scale", "wrap"] {
         assert_code(&args(&["--place", place]), 0);
     }
