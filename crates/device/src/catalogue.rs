@@ -2,14 +2,23 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher as _};
+
+use rustc_hash::FxHasher;
 
 use crate::file::{self, Device, Error, Kind, Variation};
 use crate::model::Model;
 
 /// Files in the program, in the order in which they are read.
 const SHIPPED: [(&str, &str); 2] = [
-    ("drives.toml", include_str!("../data/drives.toml")),
-    ("studies.toml", include_str!("../data/studies.toml")),
+    (
+        "the shipped drives.toml",
+        include_str!("../data/drives.toml"),
+    ),
+    (
+        "the shipped studies.toml",
+        include_str!("../data/studies.toml"),
+    ),
 ];
 
 /// Devices of all leaves of a tree; more than that takes too much memory.
@@ -163,7 +172,7 @@ impl Catalogue {
         })
     }
 
-    /// The figures of a device and of its members, `NAME: KEY VALUE, ...; NAME: ...`, where one of them is of this file.
+    /// The figures of a device and of its members, `NAME: KEY VALUE, ... (#DIGEST); NAME: ...`, where one of them is of this file.
     ///
     /// # Errors
     /// There is no device of this name.
@@ -175,7 +184,16 @@ impl Catalogue {
             let described = device.described().into_iter();
             let figures = described.map(|figure| format!("{} {}", figure.key, figure.value));
             let figures: Vec<String> = figures.collect();
-            let text = format!("{}: {}", device.name, figures.join(", "));
+            // Figures are rounded, and a table is only counted.
+            let mut exact = FxHasher::default();
+            let all = (&device.kind, &device.controller, &device.link);
+            format!("{all:?}").hash(&mut exact);
+            let text = format!(
+                "{}: {} (#{:016x})",
+                device.name,
+                figures.join(", "),
+                exact.finish()
+            );
             if texts.contains(&text) {
                 continue;
             }

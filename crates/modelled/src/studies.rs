@@ -259,6 +259,25 @@ pub struct Table {
 }
 
 impl Table {
+    fn of(rows: Vec<Comparison>, host: Vec<HostDecides>, whose: Whose) -> Table {
+        let mut table = Table {
+            timing: "modelled",
+            whose,
+            answer: Answer::default(),
+            rows,
+            host,
+        };
+        table.answer = Answer {
+            predicted: table.near().1,
+            near: table.near().0,
+            median_error_percent: table.median_error(),
+            inside: table.inside(),
+            inside_without_rule: table.inside_without_rule(),
+            is_met: (whose == Whose::Frozen).then(|| table.is_met()),
+        };
+        table
+    }
+
     fn predicted(&self) -> impl Iterator<Item = &Comparison> {
         self.rows.iter().filter(|row| !row.fitted)
     }
@@ -325,8 +344,7 @@ pub fn table(
 ) -> Result<Table, Error> {
     let wrong = |error: String| Error::Record(format!("the table of the studies: {error}"));
     let streams: Streams = toml::from_str(STREAMS).map_err(|e| wrong(e.to_string()))?;
-    let table = compared(estimator, catalogue, &streams, wanted, Whose::Frozen);
-    table.map_err(wrong)
+    compared(estimator, catalogue, &streams, wanted).map_err(wrong)
 }
 
 /// Models the rows of a file of the user's.
@@ -354,17 +372,16 @@ fn table_of(
     };
     let own: OwnStreams =
         toml::from_str(text).map_err(|error| at(error.span(), error.message()))?;
+    let published = Published::load()?;
+    let mut rows = Vec::new();
     for row in &own.row {
-        if let Some(problem) = row.get_ref().problem() {
-            return Err(at(Some(row.span()), &problem));
-        }
+        let found = match row.get_ref().problem() {
+            Some(problem) => Err(problem),
+            None => compare(catalogue, &published, row.get_ref(), estimator),
+        };
+        rows.extend(found.map_err(|why| at(Some(row.span()), &why))?);
     }
-    let streams = Streams {
-        row: own.row,
-        bound: Vec::new(),
-    };
-    let table = compared(estimator, catalogue, &streams, &|_| true, Whose::Own);
-    table.map_err(|why| format!("{name}: {why}"))
+    Ok(Table::of(rows, Vec::new(), Whose::Own))
 }
 
 /// The table of these streams.
@@ -373,7 +390,6 @@ fn compared(
     catalogue: &Catalogue,
     streams: &Streams,
     wanted: &dyn Fn(&str) -> bool,
-    whose: Whose,
 ) -> Result<Table, String> {
     let published = Published::load()?;
     let mut rows = Vec::new();
@@ -387,22 +403,7 @@ fn compared(
         let found = bounded(catalogue, &published, bound);
         host.push(found.map_err(|why| format!("bound {}: {why}", words::quoted(&bound.name)))?);
     }
-    let mut table = Table {
-        timing: "modelled",
-        whose,
-        answer: Answer::default(),
-        rows,
-        host,
-    };
-    table.answer = Answer {
-        predicted: table.near().1,
-        near: table.near().0,
-        median_error_percent: table.median_error(),
-        inside: table.inside(),
-        inside_without_rule: table.inside_without_rule(),
-        is_met: (whose == Whose::Frozen).then(|| table.is_met()),
-    };
-    Ok(table)
+    Ok(Table::of(rows, host, Whose::Frozen))
 }
 
 /// One comparison for each published number of a row.

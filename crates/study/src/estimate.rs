@@ -27,12 +27,17 @@ pub struct Rates {
     /// Small files a second created, read, looked up or removed.
     pub files_per_s: f64,
     /// Seconds of one small read.
-    #[serde(default)]
+    #[serde(default = "request_seconds")]
     pub request_seconds: f64,
     /// Seconds of one wait for all data to reach the disk.
     pub sync_seconds: f64,
     /// Seconds to discard, make, mount, unmount and account for one trial.
     pub trial_seconds: f64,
+}
+
+/// Of an NVMe disk.
+fn request_seconds() -> f64 {
+    1e-4
 }
 
 impl Default for Rates {
@@ -42,8 +47,7 @@ impl Default for Rates {
             written_per_s: 900e6,
             random_bytes_per_s: 600e6,
             files_per_s: 40_000.0,
-            // Of an NVMe disk.
-            request_seconds: 1e-4,
+            request_seconds: request_seconds(),
             sync_seconds: 0.02,
             trial_seconds: 0.5,
         }
@@ -98,8 +102,13 @@ pub fn of_cells(plan: &Plan, rates: Rates) -> Vec<f64> {
     let disks = Disks::of(plan);
     let of = |cell: &Cell| {
         let footprint = footprint::of_cell(cell);
-        let rates = rates.of(plan.measured.as_ref().and_then(|all| all.of_cell(cell.id)));
-        let rates = disks.hold(cell, rates);
+        let costs = plan.measured.as_ref().and_then(|all| all.of_cell(cell.id));
+        let rates = rates.of(costs);
+        let rates = match costs.and_then(|costs| costs.rates.as_ref()) {
+            // They were measured on the modelled disk.
+            Some(_) => rates,
+            None => disks.hold(cell, rates),
+        };
         seconds(&footprint, cell, rates) + check_seconds(&footprint, cell, rates)
     };
     plan.cells.iter().map(of).collect()

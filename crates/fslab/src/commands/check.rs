@@ -71,6 +71,12 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         out::say("fslab: --log and --log-device are for XFS; leave them out");
         return Ok(exit::FSCK_USAGE);
     }
+    if let (true, CheckFormat::Text, Some(device)) = (args.live, args.format, &args.device) {
+        let device = words::printable(device);
+        out::print(&format!(
+            "Times below are modelled: reads wait for {device} (--live).\n"
+        ))?;
+    }
     let terminal = Terminal::stopped_by_signals();
     let printed = passes::Printed::new(&terminal);
     let observer: &dyn ::check::Observer = if args.passes && args.format == CheckFormat::Text {
@@ -105,12 +111,6 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         return Ok(operational(&other.message));
     }
     let text = rendered(args, &report, judge, estimate.as_ref())?;
-    if let (true, CheckFormat::Text, Some(device)) = (args.live, args.format, &args.device) {
-        let device = words::printable(device);
-        out::print(&format!(
-            "Times below are modelled: reads waited for {device} (--live).\n"
-        ))?;
-    }
     out::print(&text)?;
     if let Some(estimate) = estimate.filter(|_| args.format == CheckFormat::Text) {
         out::print(&format!("\n{}", estimate.text()))?;

@@ -322,7 +322,7 @@ fn a_live_check_waits_and_finds_the_same() {
     assert_eq!(document["timing"], "modelled");
     assert_eq!(document["modelled"]["live"], true);
     let text = run_in(scratch.path(), &args);
-    let first = "Times below are modelled: reads waited for 7k500 (--live).";
+    let first = "Times below are modelled: reads wait for 7k500 (--live).";
     assert!(stdout(&text).starts_with(first), "{}", stdout(&text));
     // It took at least what the device takes, and the replay of its own record agrees.
     let row = &document["modelled"]["devices"][0]["rows"][0];

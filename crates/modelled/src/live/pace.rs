@@ -128,3 +128,21 @@ impl<T> Pace<T> {
         Some(at.saturating_sub(now + self.lead.unwrap_or(0)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_late_once_also_where_its_bytes_come_later() {
+        let catalogue = device::Catalogue::shipped().unwrap();
+        let model = catalogue.model("nvme-2018", device::Variation::Nominal);
+        let mut pace: Pace<()> = Pace::new(model.unwrap());
+        pace.delayed(LATE - 10_000, 20_000);
+        assert_eq!((pace.served().late, pace.served().lateness), (1, 20_000));
+        // Counted already when it was due.
+        pace.delayed(LATE + 1, 20_000);
+        pace.delayed(10_000, 20_000);
+        assert_eq!((pace.served().late, pace.served().lateness), (1, 60_000));
+    }
+}

@@ -26,6 +26,9 @@ pub(super) const LARGEST: u64 = 64 << 20;
 /// Most requests in flight.
 const DEEPEST: u64 = 65_536;
 
+/// Most bytes in flight: 16 GiB.
+const AT_ONCE: u64 = 16 << 30;
+
 /// Largest request of the kernels of these studies (`max_sectors_kb` is 512): a longer read is several requests at once.
 const SPLIT: u64 = 512 << 10;
 
@@ -160,6 +163,14 @@ impl Stream {
         }
         if bytes > FAR {
             return Some(format!("moves more than {}", words::bytes(FAR)));
+        }
+        let at_once = match self {
+            Stream::Chains(chains) => (chains.depth as u64).saturating_mul(chains.request),
+            Stream::Batches(batches) => (batches.depth as u64).saturating_mul(batches.block),
+            Stream::Buffered(_) | Stream::Direct(_) => 0,
+        };
+        if at_once > AT_ONCE {
+            return Some(format!("has more than {} in flight", words::bytes(AT_ONCE)));
         }
         match self {
             Stream::Buffered(buffered) => buffered.problem(),

@@ -130,7 +130,10 @@ fn rows_without_what_they_need_are_refused_with_their_line() {
         ("", "own.toml:2: has no number"),
         ("printed = [0.0]", "0 is not above 0"),
         ("printed = [nan]", "is not above 0"),
-        ("published = [\"none-0001\"]", "has no number \"none-0001\""),
+        (
+            "published = [\"none-0001\"]",
+            "own.toml:2: published/ has no number \"none-0001\"",
+        ),
         ("printed = [1]\ncpu_s = -1", "`cpu_s`: -1 is not"),
         ("printed = [1]\nspeed = 3", "own.toml:6: unknown field"),
     ] {

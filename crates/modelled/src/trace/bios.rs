@@ -94,9 +94,9 @@ impl Bios {
             let Some(all) = self.flying.get_mut(&key) else {
                 continue;
             };
-            // Of several at one address the completions do not tell which is done: that of the request whose bio before it is, or the first.
+            // Of several at one address the completions do not tell which is done: that of the request whose bio before it is, or the newest.
             let of_same = all.iter().position(|sent| Some(*sent) == before);
-            let sent = all.remove(of_same.unwrap_or(0));
+            let sent = all.remove(of_same.unwrap_or(all.len() - 1));
             before = Some(sent);
             if all.is_empty() {
                 self.flying.remove(&key);

@@ -89,7 +89,8 @@ impl Issued {
     fn requeue(&mut self, head: &Head) {
         let flying = self.flying.get_mut(&(head.device, head.sector));
         let mut flying = flying.into_iter().flatten();
-        if let Some(flying) = flying.find(|flying| flying.left == u64::from(head.bytes)) {
+        let bytes = u64::from(head.bytes);
+        if let Some(flying) = flying.find(|flying| !flying.is_back && flying.left == bytes) {
             flying.is_back = true;
         }
     }
@@ -103,8 +104,14 @@ impl Issued {
         let Some(all) = self.flying.get_mut(&key) else {
             return;
         };
-        // Of several at one address the completions do not tell which is done: the first.
-        let flying = all.remove(0);
+        // Of several alike the completions do not tell which is done: the newest, so that one whose completion was lost stays behind.
+        let done = u64::from(head.bytes);
+        let newest = |fits: fn(u64, u64) -> bool| {
+            let is_it = |flying: &Flying| !flying.is_back && fits(flying.left, done);
+            all.iter().rposition(is_it)
+        };
+        let found = newest(|left, done| left == done).or_else(|| newest(|left, done| left > done));
+        let flying = all.remove(found.unwrap_or(all.len() - 1));
         if all.is_empty() {
             self.flying.remove(&key);
         }

@@ -141,6 +141,27 @@ fn two_that_ask_for_the_same_at_once_are_two_requests_and_one_given_again_is_one
 }
 
 #[test]
+fn completions_of_several_at_one_place_go_to_those_of_their_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = [
+        (10, Action::Issue, READ, 8, 131_072, 7),
+        (20, Action::Issue, READ, 8, 4096, 8),
+        (30, Action::Issue, READ, 8, 4096, 9),
+        (40, Action::Complete, READ, 8, 4096, 0),
+        // The completion of the other short one was lost; a later one is not shifted by that.
+        (60, Action::Complete, READ, 8, 131_072, 0),
+        (70, Action::Issue, READ, 8, 4096, 9),
+        (80, Action::Complete, READ, 8, 4096, 0),
+        (90, Action::Issue, READ, 8, 4096, 9),
+        (95, Action::Complete, READ, 8, 4096, 0),
+    ];
+    let record = read(&mut traced(folder.path(), &events), Source::Issue, None).unwrap();
+    let gaps: Vec<_> = all(&record).iter().map(|r| r.gap).collect();
+    // Each of process 9 waited for its last one, of which all was done 30 and 10 ns before.
+    assert_eq!(gaps, [None, None, None, Some(30), Some(10)]);
+}
+
+#[test]
 fn a_flush_before_a_write_is_a_request_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let flush = WRITE | Category::Flush as u32;

@@ -11,7 +11,7 @@ use device::Op;
 use serde::Deserialize;
 
 use super::super::host::Host;
-use super::{FAR, LARGEST, MANY, Sizes, size};
+use super::{DEEPEST, FAR, LARGEST, MANY, Sizes, size};
 
 /// Members that a stripe goes over, at most.
 const MOST_MEMBERS: u64 = 4096;
@@ -96,6 +96,11 @@ impl Buffered {
 
     /// What of it cannot be, besides numbers that are out of range.
     pub(super) fn problem(&self) -> Option<String> {
+        if self.readahead.div_ceil(self.stripe) > DEEPEST {
+            return Some(format!(
+                "`stripe`: a window has more than {DEEPEST} of them"
+            ));
+        }
         let copy = self.copy.filter(|rate| !COPY.contains(rate));
         copy.map(|rate| format!("`copy`: {rate} is not a rate of 1 MiB a second or more"))
     }
