@@ -103,10 +103,8 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-pub(crate) fn overrides(args: &StudyArgs) -> anyhow::Result<Overrides> {
-    let file = args.devices.devices_file.as_deref();
-    let file = file.map(modelled::read_file).transpose()?;
-    Ok(Overrides {
+pub(crate) fn overrides(args: &StudyArgs) -> Overrides {
+    Overrides {
         profile: args.profile.clone(),
         set: args.set.clone(),
         filter: args.filter.clone(),
@@ -116,19 +114,19 @@ pub(crate) fn overrides(args: &StudyArgs) -> anyhow::Result<Overrides> {
             OrderArg::Blocked => Order::Blocked,
             OrderArg::Sequential => Order::Sequential,
         }),
-        devices_file: file.map(|(name, text)| DevicesFile { name, text }),
         ..Overrides::default()
-    })
+    }
 }
 
 /// Expands the study for the target, and chooses the executor.
 pub(crate) fn planned(study: &StudyArgs, args: &TargetArgs) -> anyhow::Result<Planned> {
-    let overrides = overrides(study)?;
-    let file = overrides.devices_file.as_ref();
-    let loaded = study::Study::load_with(&study.study, file).map_err(lab::Error::from)?;
+    let file = study.devices.devices_file.as_deref();
+    let file = file.map(modelled::read_file).transpose()?;
+    let file = file.map(|(name, text)| DevicesFile { name, text });
+    let loaded = study::Study::load_with(&study.study, file.as_ref()).map_err(lab::Error::from)?;
     let ranks = ranks(args)?;
     let request = PlanRequest {
-        overrides,
+        overrides: overrides(study),
         named: named(args),
         kernels: args.kernel.clone(),
         modules: args.modules.clone(),

@@ -4,10 +4,19 @@ use device::{Catalogue, Variation};
 
 use crate::error::{Origin, Problem};
 use crate::model::{Cell, MODEL, Stack};
-use crate::overrides::DevicesFile;
 use crate::units::Bytes;
 
+/// A file of devices besides those that fslab has (docs/devices.md), as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DevicesFile {
+    /// Its path, for messages.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
 /// Devices by name, and the user's file.
+#[derive(Clone, Debug)]
 pub(crate) struct Devices {
     catalogue: Catalogue,
     own: Option<DevicesFile>,

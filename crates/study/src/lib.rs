@@ -63,11 +63,12 @@ mod unlimited;
 mod validate;
 pub mod wording;
 
+pub use devices::DevicesFile;
 pub use error::{Error, Origin, Problem};
 pub use kernel_range::KernelRange;
 pub use limit::Limit;
 pub use model::*;
-pub use overrides::{DevicesFile, Overrides};
+pub use overrides::Overrides;
 pub use params::Bytes;
 pub use params::units;
 pub use planner::{BASE, Study, plan};

@@ -11,15 +11,6 @@ use crate::units::Bytes;
 use crate::validate::{Kinds, RIG_FACTORS, parameter as parameter_schema, parameters, top_keys};
 use words::{nearest, suggest};
 
-/// A file of devices besides those that fslab has (docs/devices.md), as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DevicesFile {
-    /// Its path, for messages.
-    pub name: String,
-    /// What is in it.
-    pub text: String,
-}
-
 /// Changes from the command line. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
@@ -47,8 +38,6 @@ pub struct Overrides {
     /// The target is a folder on an existing filesystem: what fills a share of the device fills that share of
     /// the study's own device, and never of the whole disk.
     pub target_is_folder: bool,
-    /// Devices that `device=model:NAME` and `estimate` may name besides those that fslab has.
-    pub devices_file: Option<DevicesFile>,
 }
 
 impl Overrides {

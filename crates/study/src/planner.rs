@@ -1,12 +1,12 @@
 //! A study, loaded; and its plan.
 
-use crate::devices::Devices;
+use crate::devices::{Devices, DevicesFile};
 use crate::error::{Error, Origin, Problem, shorten};
 use crate::expand::{self, Expansion};
 use crate::filter::Filters;
 use crate::model::{Cell, Plan};
 use crate::node::{Node, Table};
-use crate::overrides::{DevicesFile, Overrides};
+use crate::overrides::Overrides;
 use crate::placed::Placed;
 use crate::references::StudyNames;
 use crate::units::Bytes;
@@ -28,6 +28,7 @@ const USUAL: &str = "standard";
 #[derive(Clone, Debug)]
 pub struct Study {
     root: Node,
+    devices: Devices,
 }
 
 impl Study {
@@ -50,8 +51,8 @@ impl Study {
         if !problems.is_empty() {
             return Err(Error::Problems(problems));
         }
-        let study = Study { root };
-        let problems = study.profile_problems(&devices);
+        let study = Study { root, devices };
+        let problems = study.profile_problems();
         if problems.is_empty() {
             Ok(study)
         } else {
@@ -60,14 +61,14 @@ impl Study {
     }
 
     /// Expands every profile, so that a mistake in one is found before the day it is needed.
-    fn profile_problems(&self, devices: &Devices) -> Vec<Problem> {
+    fn profile_problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut trees = Vec::new();
         let mut known = StudyNames::new(&self.root);
         for profile in std::iter::once(BASE).chain(self.profiles()) {
             let expanded = self
                 .tree(profile)
-                .and_then(|tree| Ok((expand(&tree, None, devices)?, tree)));
+                .and_then(|tree| Ok((expand(&tree, None, &self.devices)?, tree)));
             match expanded {
                 Ok((expansion, tree)) => {
                     known.factors.extend(expansion.factors.iter().cloned());
@@ -167,8 +168,7 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     }
     let target = overrides.target_size;
     let device = target.filter(|_| !overrides.target_is_folder);
-    let devices = Devices::with(overrides.devices_file.as_ref()).map_err(Error::Problems)?;
-    let mut expansion = expand(&tree, device, &devices).map_err(Error::Problems)?;
+    let mut expansion = expand(&tree, device, &study.devices).map_err(Error::Problems)?;
     let all = std::mem::take(&mut expansion.cells);
     let filters = Filters::parse(&overrides.filter, &expansion.factors)?;
     let skipped = expansion.skipped.iter();
@@ -189,7 +189,7 @@ pub fn plan(study: &Study, overrides: &Overrides) -> Result<Plan, Error> {
     }
     bound_trials(&tree, cells.len(), expansion.run.blocks)?;
     let cells: Vec<Cell> = cells.into_iter().map(|placed| placed.cell).collect();
-    let devices_file = devices.text_for(&cells);
+    let devices_file = study.devices.text_for(&cells);
     let seed = overrides.seed.unwrap_or(expansion.run.seed);
     let plan = assemble(&tree, profile, expansion, cells, seed);
     Ok(Plan {

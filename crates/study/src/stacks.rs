@@ -275,13 +275,13 @@ mod tests {
             let overrides = Overrides {
                 profile: Some("quick".into()),
                 set: set.iter().map(|&text| text.to_owned()).collect(),
-                devices_file: Some(DevicesFile {
-                    name: "own.toml".into(),
-                    text: text.into(),
-                }),
                 ..Overrides::default()
             };
-            let study = Study::load_with("journal", overrides.devices_file.as_ref());
+            let file = DevicesFile {
+                name: "own.toml".into(),
+                text: text.into(),
+            };
+            let study = Study::load_with("journal", Some(&file));
             let plan = study.and_then(|study| plan(&study, &overrides));
             plan.map_err(|error| error.to_string())
         };

@@ -3,9 +3,7 @@
 
 use crate::common;
 
-use common::guest_script::{Script, line};
-use common::guests::can;
-use guest::kernel::{Cache, Form, Has};
+use common::guest_script::{Script, guest_with, line};
 use serde_json::Value;
 
 /// What a replay may be apart from the device.
@@ -40,26 +38,13 @@ dmsetup remove --noudevsync --noudevrules slow
 losetup -d $loop
 "#;
 
-const TOOLS: [&str; 9] = [
-    "bash", "mount", "insmod", "dd", "losetup", "dmsetup", "sleep", "grep", "cat",
-];
-
 #[test]
 fn a_trace_of_a_delaying_device_takes_as_long_on_the_model_fitted_to_it_needs_qemu() {
-    if !can("qemu") {
-        return;
-    }
-    let cache = Cache::open(None).unwrap();
-    let mut kernels = cache.kernels().unwrap();
-    kernels.retain(|kernel| {
-        kernel.form == Form::Vmlinux && kernel.capabilities.get("dm-delay") == Some(Has::Module)
-    });
-    let Some(kernel) = kernels.pop() else {
-        testkit::skip!("no kernel with dm-delay in the cache; fslab kernel fetch 6.1");
+    let Some((cache, kernel)) = guest_with("dm-delay", "6.1") else {
         return;
     };
     let console = Script {
-        tools: &[&TOOLS[..], &["mkdir"]].concat(),
+        tools: &["losetup", "dmsetup"],
         modules: &["virtio_pci", "virtio_console", "loop", "dm-delay"],
         text: SCRIPT,
         files: &[],

@@ -3,9 +3,7 @@
 use crate::common;
 
 use crate::modelled_disk::KNOWN;
-use common::guest_script::{Script, line};
-use common::guests::can;
-use guest::kernel::{Cache, Form, Has};
+use common::guest_script::{Script, guest_with, line};
 
 const SCRIPT: &str = r#"
 size() { cat /sys/block/nbd0/size; }
@@ -25,37 +23,13 @@ echo "code $?"
 echo "after: $(size) sectors"
 "#;
 
-const TOOLS: [&str; 12] = [
-    "bash",
-    "mount",
-    "umount",
-    "insmod",
-    "mke2fs",
-    "mkfs.ext4",
-    "e2fsck",
-    "dd",
-    "cksum",
-    "sleep",
-    "grep",
-    "cat",
-];
-
 #[test]
 fn a_disk_of_the_kernels_nbd_driver_serves_a_filesystem_and_leaves_nothing_needs_qemu() {
-    if !can("qemu") {
-        return;
-    }
-    let cache = Cache::open(None).unwrap();
-    let mut kernels = cache.kernels().unwrap();
-    kernels.retain(|kernel| {
-        kernel.form == Form::Vmlinux && kernel.capabilities.get("nbd") == Some(Has::Module)
-    });
-    let Some(kernel) = kernels.pop() else {
-        testkit::skip!("no kernel with nbd in the cache; fslab kernel fetch 6.1");
+    let Some((cache, kernel)) = guest_with("nbd", "6.1") else {
         return;
     };
     let console = Script {
-        tools: &[&TOOLS[..], &["mkdir"]].concat(),
+        tools: &[],
         modules: &["virtio_pci", "virtio_console", "nbd", "ext4"],
         text: SCRIPT,
         files: &[("/known.toml", KNOWN)],

@@ -4,51 +4,8 @@
 use crate::common;
 
 use crate::modelled_disk::KNOWN;
-use common::guest_script::{Script, line};
-use common::guests::can;
-use guest::kernel::{Cache, Form, Has, Kernel};
-
-/// The kernel of the cache that has the driver as a module, and runs here.
-fn kernel(cache: &Cache) -> Option<Kernel> {
-    let mut kernels = cache.kernels().unwrap();
-    kernels.retain(|kernel| {
-        kernel.form == Form::Vmlinux && kernel.capabilities.get("ublk") == Some(Has::Module)
-    });
-    let kernel = kernels.pop();
-    if kernel.is_none() {
-        testkit::skip!("no kernel with ublk in the cache; fslab kernel fetch 6.12-cloud");
-    }
-    kernel
-}
-
-/// Whether a guest with the driver can run here, and in which kernel.
-fn guest_with_ublk() -> Option<(Cache, Kernel)> {
-    if !can("qemu") {
-        return None;
-    }
-    let cache = Cache::open(None).unwrap();
-    let kernel = kernel(&cache)?;
-    Some((cache, kernel))
-}
-
-/// What the script runs, besides fslab itself.
-const TOOLS: [&str; 15] = [
-    "bash",
-    "mount",
-    "umount",
-    "insmod",
-    "mke2fs",
-    "mkfs.ext4",
-    "e2fsck",
-    "dd",
-    "cksum",
-    "sleep",
-    "grep",
-    "ls",
-    "cat",
-    "mkdir",
-    "dmesg",
-];
+use common::guest_script::{Script, guest_with, line};
+use guest::kernel::{Cache, Kernel};
 
 const SCRIPT: &str = r#"
 left() {
@@ -123,7 +80,7 @@ fn in_a_guest(cache: &Cache, kernel: &Kernel) -> String {
     let modules = ["virtio_pci", "virtio_console", "ublk", "ext4"];
     let files = [("/known.toml", KNOWN)];
     Script {
-        tools: &TOOLS,
+        tools: &["ls", "dmesg"],
         modules: &modules,
         text: SCRIPT,
         files: &files,
@@ -135,7 +92,7 @@ fn in_a_guest(cache: &Cache, kernel: &Kernel) -> String {
 fn a_disk_of_the_driver_serves_a_filesystem_and_leaves_nothing_needs_qemu() {
     /// What a fit may be apart from its device.
     const WITHIN: f64 = 0.15;
-    let Some((cache, kernel)) = guest_with_ublk() else {
+    let Some((cache, kernel)) = guest_with("ublk", "6.12-cloud") else {
         return;
     };
     let console = in_a_guest(&cache, &kernel);
@@ -195,7 +152,7 @@ fn a_disk_of_the_driver_serves_a_filesystem_and_leaves_nothing_needs_qemu() {
 
 #[test]
 fn a_study_in_a_guest_uses_the_driver_where_it_is_needs_qemu() {
-    let Some((_, kernel)) = guest_with_ublk() else {
+    let Some((_, kernel)) = guest_with("ublk", "6.12-cloud") else {
         return;
     };
     let scratch = common::Scratch::new();

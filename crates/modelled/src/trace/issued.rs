@@ -104,7 +104,7 @@ impl Issued {
         let Some(all) = self.flying.get_mut(&key) else {
             return;
         };
-        // Of several alike the completions do not tell which is done: the newest, so that one whose completion was lost stays behind.
+        // Of several alike the completions do not tell which is done: the newest, so that one whose completion was lost takes no other's.
         let done = u64::from(head.bytes);
         let newest = |fits: fn(u64, u64) -> bool| {
             let is_it = |flying: &Flying| !flying.is_back && fits(flying.left, done);

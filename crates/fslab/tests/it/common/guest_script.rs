@@ -5,9 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use guest::initramfs::{Job, Part, Store};
-use guest::kernel::{Cache, Kernel};
+use guest::kernel::{Cache, Form, Has, Kernel};
 use guest::machine::{self, Accelerator, Engine, Limits, Machine};
 use progress::Silent;
+
+use super::guests::can;
 
 /// Mounts, modules, and the channel to the host: `alive` says that the script goes on. `exercise` measures a disk, and has a filesystem on it
 /// write and read back.
@@ -53,9 +55,44 @@ echo o > /proc/sysrq-trigger
 sleep 60
 "#;
 
+/// Programs of the host that a script may use.
+const TOOLS: [&str; 13] = [
+    "bash",
+    "mount",
+    "umount",
+    "insmod",
+    "mke2fs",
+    "mkfs.ext4",
+    "e2fsck",
+    "dd",
+    "cksum",
+    "sleep",
+    "grep",
+    "cat",
+    "mkdir",
+];
+
+/// The cache, and its kernel that has a driver as a module and runs here; without one, or without QEMU, the skip says what to
+/// fetch.
+pub(crate) fn guest_with(driver: &str, fetch: &str) -> Option<(Cache, Kernel)> {
+    if !can("qemu") {
+        return None;
+    }
+    let cache = Cache::open(None).unwrap();
+    let mut kernels = cache.kernels().unwrap();
+    kernels.retain(|kernel| {
+        kernel.form == Form::Vmlinux && kernel.capabilities.get(driver) == Some(Has::Module)
+    });
+    let Some(kernel) = kernels.pop() else {
+        testkit::skip!("no kernel with {driver} in the cache; fslab kernel fetch {fetch}");
+        return None;
+    };
+    Some((cache, kernel))
+}
+
 /// What a guest runs.
 pub(crate) struct Script<'a> {
-    /// Programs of the host, besides fslab.
+    /// Programs of the host, besides fslab and those that every script has.
     pub(crate) tools: &'a [&'a str],
     /// What the kernel needs, by the names of `fslab kernel list`.
     pub(crate) modules: &'a [&'a str],
@@ -72,7 +109,7 @@ impl Script<'_> {
         let modules = kernel.modules_for(self.modules).unwrap();
         let names: Vec<&str> = modules.iter().map(String::as_str).collect();
         let parts = [
-            store.tools(self.tools).unwrap(),
+            store.tools(&[&TOOLS, self.tools].concat()).unwrap(),
             store.init(Path::new(env!("CARGO_BIN_EXE_fslab"))).unwrap(),
             store.modules(kernel, &names).unwrap(),
         ];
