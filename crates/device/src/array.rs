@@ -3,19 +3,16 @@
 mod layout;
 mod parity;
 mod rebuild;
-
-use std::collections::VecDeque;
+mod stripes;
 
 pub use layout::{Layout, Level, Part, ends};
 pub use parity::{RowPlan, RowWrite, Strategy};
 
 use rebuild::Rebuild;
+use stripes::Stripes;
 
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::slab::Slab;
-
-/// Bytes of a member that the stripe cache of md holds: 256 stripes of 4 KiB.
-const STRIPE_CACHE: u64 = 1 << 20;
 
 /// A request of the host, until all of its steps are done.
 struct Parent {
@@ -30,16 +27,19 @@ struct Step {
     then: Vec<Part>,
     /// Whether the writes must be on the medium.
     fua: bool,
-    /// Whether it is a window of a rebuild.
-    rebuilds: bool,
+    /// What it is for, where its requests are not simply those of its parents.
+    of: Of,
 }
 
-/// A row with writes that have not been sent to the members.
-struct Held {
-    write: RowWrite,
-    parents: Vec<u64>,
-    /// Whether one of them must be on the medium; then all of the row must, with its parity.
-    fua: bool,
+/// What a step is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Requests of the host.
+    Host,
+    /// A row of a level with parity.
+    Row,
+    /// A window of a rebuild.
+    Rebuild,
 }
 
 /// An array in simulated time.
@@ -53,10 +53,8 @@ pub struct Array {
     heads: Vec<u64>,
     parents: Slab<Parent>,
     steps: Slab<Step>,
-    held: VecDeque<Held>,
+    stripes: Stripes,
     rebuild: Option<Rebuild>,
-    /// Time of the last write that is held.
-    plugged: Nanoseconds,
     done: Vec<Completion>,
     buffer: Vec<Completion>,
 }
@@ -72,9 +70,8 @@ impl Array {
             members,
             parents: Slab::default(),
             steps: Slab::default(),
-            held: VecDeque::new(),
+            stripes: Stripes::default(),
             rebuild: None,
-            plugged: 0,
             done: Vec::new(),
             buffer: Vec::new(),
         }
@@ -90,8 +87,8 @@ impl Array {
 
     fn run(&mut self, now: Nanoseconds) {
         while let Some(at) = self.next_internal().filter(|at| *at <= now) {
-            if !self.held.is_empty() && self.plugged <= at {
-                self.unplug(at.max(self.plugged));
+            if self.stripes.unplugs().is_some_and(|due| due <= at) {
+                self.unplug(at);
                 continue;
             }
             if self.rebuild_at() <= at {
@@ -108,11 +105,7 @@ impl Array {
 
     fn next_internal(&self) -> Option<Nanoseconds> {
         let members = self.next.iter().copied().min().unwrap_or(Nanoseconds::MAX);
-        let held = if self.held.is_empty() {
-            Nanoseconds::MAX
-        } else {
-            self.plugged
-        };
+        let held = self.stripes.unplugs().unwrap_or(Nanoseconds::MAX);
         let next = members.min(held).min(self.rebuild_at());
         Some(next).filter(|at| *at < Nanoseconds::MAX)
     }
@@ -133,7 +126,7 @@ impl Array {
             pending: reads.len() as u32,
             then: writes,
             fua: false,
-            rebuilds: true,
+            of: Of::Rebuild,
         });
         self.send(now, step, Op::Read, false, &reads);
     }
@@ -163,11 +156,14 @@ impl Array {
         if step.pending > 0 {
             return;
         }
+        if step.of == Of::Row {
+            return self.row_step_done(now.max(completion.at), completion);
+        }
         let then = std::mem::take(&mut step.then);
         if then.is_empty() {
             if let Some(step) = self.steps.remove(completion.tag) {
                 self.step_done(&step.parents, completion.at);
-                if step.rebuilds
+                if step.of == Of::Rebuild
                     && let Some(rebuild) = &mut self.rebuild
                     && rebuild.end(completion.at, &mut self.layout)
                 {
@@ -206,6 +202,7 @@ impl Array {
                 offset: part.address,
                 len: part.len,
                 fua,
+                sync: true,
             };
             self.send_to(now, part.member, request);
         }
@@ -224,7 +221,7 @@ impl Array {
             pending: parts.len() as u32,
             then: Vec::new(),
             fua: request.fua,
-            rebuilds: false,
+            of: Of::Host,
         });
         for part in parts {
             let request = Request {
@@ -251,76 +248,6 @@ impl Array {
             .collect();
         self.simple(now, parent, request, &parts);
     }
-
-    fn write_rows(&mut self, now: Nanoseconds, parent: u64, request: &Request) -> u32 {
-        let rows = self.layout.rows(request.offset, request.len);
-        let count = rows.len() as u32;
-        for row in rows {
-            match self.held.iter_mut().find(|held| held.write.row == row.row) {
-                Some(held) => {
-                    held.write.add(&row);
-                    held.fua |= request.fua;
-                    if !held.parents.contains(&parent) {
-                        held.parents.push(parent);
-                    } else if let Some(parent) = self.parents.get_mut(parent) {
-                        parent.steps -= 1;
-                    }
-                }
-                None => self.held.push_back(Held {
-                    write: row,
-                    parents: vec![parent],
-                    fua: request.fua,
-                }),
-            }
-        }
-        self.plugged = now;
-        count
-    }
-
-    /// Sends rows that are complete, and the oldest beyond the size of the stripe cache.
-    fn send_ready_rows(&mut self, now: Nanoseconds) {
-        let most = (STRIPE_CACHE / self.layout.chunk).max(1) as usize;
-        let mut index = 0;
-        while index < self.held.len() {
-            let full = self.held[index].write.is_full(&self.layout);
-            if (full || self.held.len() > most)
-                && let Some(held) = self.held.remove(index)
-            {
-                self.send_row(now, held);
-            } else {
-                index += 1;
-            }
-        }
-    }
-
-    fn unplug(&mut self, now: Nanoseconds) {
-        while let Some(held) = self.held.pop_front() {
-            self.send_row(now, held);
-        }
-    }
-
-    fn send_row(&mut self, now: Nanoseconds, held: Held) {
-        let plan = RowPlan::of(&self.layout, self.strategy, &held.write);
-        if plan.writes.is_empty() {
-            self.step_done(&held.parents, now);
-            return;
-        }
-        let reads_first = !plan.reads.is_empty();
-        let (first, then) = if reads_first {
-            (plan.reads, plan.writes)
-        } else {
-            (plan.writes, Vec::new())
-        };
-        let step = self.steps.insert(Step {
-            parents: held.parents,
-            pending: first.len() as u32,
-            then,
-            fua: held.fua,
-            rebuilds: false,
-        });
-        let op = if reads_first { Op::Read } else { Op::Write };
-        self.send(now, step, op, held.fua && !reads_first, &first);
-    }
 }
 
 impl Model for Array {
@@ -329,7 +256,7 @@ impl Model for Array {
     }
 
     fn submit(&mut self, now: Nanoseconds, request: Request) {
-        if self.plugged < now {
+        if self.stripes.unplugs().is_some_and(|due| due < now) {
             self.run(now);
         }
         let parent = self.parents.insert(Parent {
@@ -339,14 +266,7 @@ impl Model for Array {
         match request.op {
             Op::Flush => self.broadcast(now, parent, &request),
             Op::Write if self.layout.level.has_parity() => {
-                let steps = self.layout.rows(request.offset, request.len).len() as u32;
-                if let Some(parent) = self.parents.get_mut(parent) {
-                    parent.steps = steps.max(1);
-                }
-                if self.write_rows(now, parent, &request) == 0 {
-                    self.step_done(&[parent], now);
-                }
-                self.send_ready_rows(now);
+                self.write_rows(now, parent, &request);
             }
             Op::Read => {
                 let parts = self.layout.read(request.offset, request.len, &self.heads);

@@ -29,6 +29,8 @@ pub struct Request {
     pub len: u64,
     /// A write that completes only when it is on the medium (forced unit access).
     pub fua: bool,
+    /// Whether its sender waits for it. Writeback does not set it, and an array with parity may then collect more of a row.
+    pub sync: bool,
 }
 
 impl Request {
@@ -40,6 +42,7 @@ impl Request {
             offset,
             len,
             fua: false,
+            sync: true,
         }
     }
 

@@ -61,6 +61,12 @@ impl RowWrite {
                 .all(|(_, range)| *range == (0..layout.chunk))
     }
 
+    /// Whether another write is to the same row, with the same parity.
+    pub fn meets(&self, other: &RowWrite) -> bool {
+        let (one, two) = (self.span(), other.span());
+        self.row == other.row && one.start < two.end && two.start < one.end
+    }
+
     /// From the first to the last byte of a chunk that is written in any of them.
     fn span(&self) -> Range<u64> {
         let from = self.parts.iter().map(|(_, range)| range.start).min();
@@ -100,6 +106,16 @@ pub struct RowPlan {
 impl RowPlan {
     /// The plan of a write.
     pub fn of(layout: &Layout, strategy: Strategy, write: &RowWrite) -> RowPlan {
+        RowPlan::knowing(&[], layout, strategy, write)
+    }
+
+    /// The plan of a write, where some of the row has been read.
+    pub fn knowing(
+        read: &[Part],
+        layout: &Layout,
+        strategy: Strategy,
+        write: &RowWrite,
+    ) -> RowPlan {
         let base = write.row * layout.chunk;
         let part = |member: usize, range: &Range<u64>| Part {
             member,
@@ -125,12 +141,34 @@ impl RowPlan {
         }
         let rest: Vec<Part> = write.rest(layout.data_chunks()).iter().map(data).collect();
         let lost = |member: usize| layout.is_lost(member, base);
-        let reads = choose(lost, strategy, modify, rest, || {
+        let missing = |parts: Vec<Part>| parts.into_iter().flat_map(|p| unread(p, read)).collect();
+        let reads = choose(lost, strategy, missing(modify), missing(rest), || {
             let members = (0..layout.members).filter(|member| !lost(*member));
-            members.map(|member| part(member, &span)).collect()
+            missing(members.map(|member| part(member, &span)).collect())
         });
         RowPlan { reads, writes }
     }
+}
+
+/// What of a part has not been read.
+fn unread(part: Part, read: &[Part]) -> Vec<Part> {
+    let mut left = vec![part];
+    for known in read.iter().filter(|known| known.member == part.member) {
+        let (from, to) = (known.address, known.address + known.len);
+        let cut = |p: Part| {
+            let end = p.address + p.len;
+            let before = p.address..end.min(from);
+            let after = p.address.max(to)..end;
+            let ranges = [before, after].into_iter().filter(|r| !r.is_empty());
+            ranges.map(move |range| Part {
+                address: range.start,
+                len: range.end - range.start,
+                ..p
+            })
+        };
+        left = left.into_iter().flat_map(cut).collect();
+    }
+    left
 }
 
 /// The cheaper set of reads that needs no failed member; everything where both need one.

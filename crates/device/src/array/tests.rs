@@ -302,3 +302,67 @@ fn writes_submitted_together_share_their_row() {
         "no reads: {parts:?}"
     );
 }
+
+/// Reads and writes of all members, and when the last of `writes` (time in us, chunk of 64 KiB) is done, in ms.
+fn written(sync: bool, writes: &[(u64, u64)]) -> (u64, f64) {
+    let mut raid5 = array(layout(Level::Raid5, 4, 64 * KIB), Strategy::LeastReads);
+    let mut done = Vec::new();
+    for (tag, (us, chunk)) in writes.iter().enumerate() {
+        let now = us * 1000;
+        while let Some(at) = raid5.next_event().filter(|at| *at <= now) {
+            raid5.advance(at, &mut done);
+        }
+        let write = Request::write(tag as u64, chunk * 64 * KIB, 64 * KIB);
+        raid5.submit(now, Request { sync, ..write });
+    }
+    while let Some(at) = raid5.next_event() {
+        raid5.advance(at, &mut done);
+    }
+    let mut tags: Vec<u64> = done.iter().map(|c| c.tag).collect();
+    tags.sort_unstable();
+    assert!(tags.into_iter().eq(0..writes.len() as u64), "{done:?}");
+    let last = done.iter().map(|c| c.at).max().unwrap_or(0);
+    let mut parts = Vec::new();
+    raid5.usage(&mut parts);
+    let requests = parts.iter().map(|disk| disk.requests).sum();
+    (requests, last as f64 / 1e6)
+}
+
+#[test]
+fn writeback_fills_rows_while_another_row_reads() {
+    // 60 chunks in order, 10 us apart: 20 rows. The first write goes out by itself.
+    let in_order: Vec<(u64, u64)> = (0..60).map(|chunk| (chunk * 10, chunk)).collect();
+    let (requests, writeback) = written(false, &in_order);
+    // 19 full rows of four writes; of the first row two reads, what its other chunks lack, and its writes.
+    assert!((80..=84).contains(&requests), "{requests}");
+    // Waited for, each row reads as soon as its first write is there; the others of the row join it.
+    let (requests, waited) = written(true, &in_order);
+    assert!((100..=140).contains(&requests), "{requests}");
+    assert!(waited > writeback, "{waited} {writeback}");
+}
+
+#[test]
+fn a_write_joins_a_row_that_reads_and_follows_one_that_is_written() {
+    // Old data and parity take some ms. The second write comes meanwhile: its old data are read, and one parity is written.
+    assert_eq!(written(true, &[(0, 0), (100, 1)]).0, 2 + 1 + 3);
+    // With all of the row there nothing more is read.
+    assert_eq!(written(true, &[(0, 0), (100, 1), (100, 2)]).0, 2 + 4);
+    // A second row in between is one of its own.
+    assert_eq!(written(true, &[(0, 0), (100, 3)]).0, 4 + 4);
+    // The same chunk again: while it reads for nothing, and after that at the cost of the first.
+    let (one, alone) = written(true, &[(0, 0)]);
+    assert_eq!((one, written(true, &[(0, 0), (100, 0)]).0), (4, 4));
+    let during_write = (alone * 1000.0) as u64 - 100;
+    let (requests, twice) = written(true, &[(0, 0), (during_write, 0)]);
+    assert_eq!(requests, 8);
+    assert!(twice > alone * 1.9, "{twice} {alone}");
+}
+
+#[test]
+fn writeback_of_two_rows_reads_for_one_after_the_other() {
+    let (_, alone) = written(false, &[(0, 0)]);
+    let (requests, both) = written(false, &[(0, 0), (100, 3)]);
+    assert_eq!(requests, 8);
+    let (_, waited) = written(true, &[(0, 0), (100, 3)]);
+    assert!(both >= waited && both > alone, "{alone} {waited} {both}");
+}

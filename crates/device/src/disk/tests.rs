@@ -421,6 +421,7 @@ fn a_flush_is_not_passed_over_for_good() {
             offset: 0,
             len: 0,
             fua: false,
+            sync: true,
         };
         for number in 0..40 {
             disk.submit(0, Request::write(1000 + number, offset(999 - number), 4096));

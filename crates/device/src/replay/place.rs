@@ -70,6 +70,7 @@ impl Placing {
             offset,
             len: kept.len,
             fua: kept.fua,
+            sync: !kept.is_timed,
         })
     }
 }

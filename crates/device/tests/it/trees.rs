@@ -116,7 +116,7 @@ proptest! {
                 _ => Op::Write,
             };
             let (offset, len) = if op == Op::Flush { (0, 0) } else { (offset, len) };
-            let request = Request { tag: tag as u64, op, offset, len, fua: *kind == 9 };
+            let request = Request { tag: tag as u64, op, offset, len, fua: *kind == 9, sync: tag % 3 != 0 };
             waiting.insert(tag as u64, now);
             bytes += len;
             model.submit(now, request);

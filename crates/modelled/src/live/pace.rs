@@ -89,6 +89,8 @@ impl<T> Pace<T> {
             offset,
             len,
             fua,
+            // No front says who waits.
+            sync: true,
         };
         self.model.submit(now, request);
     }

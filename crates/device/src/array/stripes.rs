@@ -1,0 +1,203 @@
+//! The stripe cache of a level with parity: how writes collect into rows, and what each row waits for.
+//!
+//! As in Linux md (drivers/md/raid5.c). A full row needs no reads and is written at once. Others wait until the writes that come
+//! at the same time are there (the plug). Then a row reads what its parity needs, if one of its writes is waited for; where none is
+//! (writeback), only when no other row reads (`IO_THRESHOLD`), so that writes in order fill their rows meanwhile. A write
+//! to a row that still reads joins it; one to a row that is being written comes after that.
+
+use std::collections::VecDeque;
+
+use super::layout::{Layout, Part};
+use super::parity::{RowPlan, RowWrite, Strategy};
+use super::{Array, Of, Step};
+use crate::model::{Completion, Nanoseconds, Op, Request};
+
+/// Bytes of a member that the cache holds: 256 stripes of 4 KiB.
+const STRIPE_CACHE: u64 = 1 << 20;
+
+/// Writes to a row.
+struct Row {
+    write: RowWrite,
+    parents: Vec<u64>,
+    /// Whether one of them must be on the medium; then all of the row must, with its parity.
+    fua: bool,
+    /// Whether one of them is waited for.
+    sync: bool,
+    /// When the last of them came.
+    at: Nanoseconds,
+}
+
+impl Row {
+    /// Adds a write. Whether its parent was not among those of the row.
+    fn add(&mut self, other: Row) -> bool {
+        self.write.add(&other.write);
+        self.fua |= other.fua;
+        self.sync |= other.sync;
+        self.at = other.at;
+        let mut is_new = false;
+        for parent in other.parents {
+            if !self.parents.contains(&parent) {
+                self.parents.push(parent);
+                is_new = true;
+            }
+        }
+        is_new
+    }
+}
+
+/// A row that members work on.
+struct Active {
+    step: u64,
+    row: Row,
+    /// What has been read or is being read.
+    read: Vec<Part>,
+    /// Whether it still reads.
+    reads: bool,
+}
+
+/// Rows with writes that are not done.
+#[derive(Default)]
+pub(super) struct Stripes {
+    held: VecDeque<Row>,
+    active: Vec<Active>,
+    /// When the last write came, until what came with it is there.
+    plugged: Option<Nanoseconds>,
+}
+
+impl Stripes {
+    /// When all writes of the last moment are there.
+    pub(super) fn unplugs(&self) -> Option<Nanoseconds> {
+        self.plugged
+    }
+
+    /// Adds a write to the row that it belongs to. Whether a row has a new parent by it.
+    fn add(&mut self, write: Row) -> bool {
+        self.plugged = Some(write.at);
+        let reading = self.active.iter_mut().filter(|active| active.reads);
+        let mut reading = reading.map(|active| &mut active.row);
+        let mut held = self.held.iter_mut();
+        // Stripes are of one page of each member: other pages of a row that reads are others.
+        let row = reading.find(|row| row.write.meets(&write.write));
+        if let Some(row) = row.or_else(|| held.find(|row| row.write.row == write.write.row)) {
+            return row.add(write);
+        }
+        self.held.push_back(write);
+        true
+    }
+
+    /// Takes the rows that may go to the members now.
+    fn ready(&mut self, layout: &Layout, strategy: Strategy) -> Vec<Row> {
+        let most = (STRIPE_CACHE / layout.chunk).max(1) as usize;
+        let no_reads = self.active.iter().all(|active| !active.reads);
+        let (mut ready, mut index) = (Vec::new(), 0);
+        while index < self.held.len() {
+            let row = &self.held[index];
+            let is_plugged = self.plugged == Some(row.at);
+            let reads_none = || RowPlan::of(layout, strategy, &row.write).reads.is_empty();
+            let is_free = |active: &Active| !active.row.write.meets(&row.write);
+            let goes = row.write.is_full(layout)
+                || self.held.len() > most
+                || !is_plugged && (row.sync || no_reads || reads_none());
+            if goes
+                && self.active.iter().all(is_free)
+                && let Some(row) = self.held.remove(index)
+            {
+                ready.push(row);
+            } else {
+                index += 1;
+            }
+        }
+        ready
+    }
+}
+
+impl Array {
+    /// Takes a write to a level with parity.
+    pub(super) fn write_rows(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
+        let mut rows = 0;
+        for write in self.layout.rows(request.offset, request.len) {
+            let is_new = self.stripes.add(Row {
+                write,
+                parents: vec![parent],
+                fua: request.fua,
+                sync: request.sync || request.fua,
+                at: now,
+            });
+            rows += u32::from(is_new);
+        }
+        match self.parents.get_mut(parent) {
+            Some(parent) if rows > 0 => parent.steps = rows,
+            _ => self.step_done(&[parent], now),
+        }
+        self.send_ready_rows(now);
+    }
+
+    /// All writes of a moment are there.
+    pub(super) fn unplug(&mut self, now: Nanoseconds) {
+        self.stripes.plugged = None;
+        self.send_ready_rows(now);
+    }
+
+    fn send_ready_rows(&mut self, now: Nanoseconds) {
+        for row in self.stripes.ready(&self.layout, self.strategy) {
+            self.send_row(now, row);
+        }
+    }
+
+    fn send_row(&mut self, now: Nanoseconds, row: Row) {
+        let step = self.steps.insert(Step {
+            parents: Vec::new(),
+            pending: 0,
+            then: Vec::new(),
+            fua: row.fua,
+            of: Of::Row,
+        });
+        self.stripes.active.push(Active {
+            step,
+            row,
+            read: Vec::new(),
+            reads: true,
+        });
+        self.go_on(now, self.stripes.active.len() - 1, now);
+    }
+
+    /// A row has what it read, or is written.
+    pub(super) fn row_step_done(&mut self, now: Nanoseconds, completion: Completion) {
+        let active = &self.stripes.active;
+        let Some(index) = active
+            .iter()
+            .position(|active| active.step == completion.tag)
+        else {
+            return;
+        };
+        self.go_on(now, index, completion.at);
+        self.send_ready_rows(now);
+    }
+
+    /// What comes next for a row: reads that its parity needs, writes, or its end at `done`.
+    fn go_on(&mut self, now: Nanoseconds, index: usize, done: Nanoseconds) {
+        let active = &mut self.stripes.active[index];
+        let (step, fua) = (active.step, active.row.fua);
+        let (mut op, mut parts) = (Op::Read, Vec::new());
+        if active.reads {
+            let write = &active.row.write;
+            let plan = RowPlan::knowing(&active.read, &self.layout, self.strategy, write);
+            parts = plan.reads;
+            active.read.extend_from_slice(&parts);
+            if parts.is_empty() {
+                (op, parts) = (Op::Write, plan.writes);
+                active.reads = false;
+            }
+        }
+        if parts.is_empty() {
+            let ended = self.stripes.active.swap_remove(index);
+            self.steps.remove(step);
+            self.step_done(&ended.row.parents, done);
+            return;
+        }
+        if let Some(step) = self.steps.get_mut(step) {
+            step.pending = parts.len() as u32;
+        }
+        self.send(now, step, op, fua && op == Op::Write, &parts);
+    }
+}
