@@ -45,6 +45,9 @@ pub struct Report {
     /// Requests of the stretches that the runs replayed; none where they replayed all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled: Option<u64>,
+    /// Commands without an address (passthrough) in the trace, which are not replayed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub commands: u64,
     /// What speaks against the record.
     pub doubts: Vec<String>,
     /// One for each device.
@@ -87,6 +90,12 @@ pub struct DeviceReport {
     pub fitted: Vec<String>,
     /// The studies whose published results were measured on it.
     pub studies: Vec<String>,
+}
+
+/// Whether there is nothing to say of a count.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A row of the table.
@@ -340,13 +349,7 @@ fn sources(catalogue: &Catalogue, device: &Device) -> (Vec<String>, Vec<String>)
         if seen.contains(&device.name) {
             continue;
         }
-        let mut keys: Vec<String> = device.assumed().map(str::to_owned).collect();
-        // A key has several numbers, of which some may be assumed: its source says which.
-        let in_part = device
-            .figures
-            .iter()
-            .filter(|figure| figure.origin == Origin::Published && figure.of.contains("assumed"));
-        keys.extend(in_part.map(|figure| format!("{} in part", figure.key)));
+        let keys: Vec<&str> = device.assumed().collect();
         // A name with a count is a stripe set that was asked for.
         if !keys.is_empty() && catalogue.devices().any(|known| known.name == device.name) {
             assumed.push(format!("{}: {}", device.name, words::list(&keys)));

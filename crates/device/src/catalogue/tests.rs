@@ -292,10 +292,10 @@ fn a_fitted_time_contains_the_command_times_below_it() {
         format!(
             "{}\n[device.a]\nkind = \"array\"\nlevel = 0\nchunk = \"64k\"\nmembers = \"1 x d\"\n\
              controller = {{ request_ms = 0.3, source = \"{source}\" }}\n",
-            // What is extracted is not drawn, so that only command times and phases are.
+            // What is extracted is not drawn: command times and phases are, and a look-ahead that holds both reads.
             DISK.replace(
                 "surfaces = 8",
-                "surfaces = 8\nsource = { seek_ms = \"extracted\", rate = \"extracted\" }"
+                "surfaces = 8\nsource = { seek_ms = \"extracted\", rate = \"extracted\", interface = \"extracted\" }"
             )
         )
     };
@@ -331,4 +331,72 @@ fn a_study_stands_for_its_hardware_where_that_is_one_device() {
     }
     let error = catalogue.device("piszcz2010").unwrap_err().to_string();
     assert!(error.contains("piszcz-raid0 and piszcz-raid5"), "{error}");
+}
+
+/// The largest of twenty drawn times by the smallest.
+fn range(text: &str, name: &str, took: impl Fn(&mut dyn Model) -> u64) -> f64 {
+    let mut catalogue = Catalogue::default();
+    catalogue.add("parts.toml", text).unwrap();
+    let times: Vec<u64> = (1..=20)
+        .map(|seed| took(&mut *catalogue.model(name, Variation::Drawn(seed)).unwrap()))
+        .collect();
+    *times.iter().max().unwrap() as f64 / *times.iter().min().unwrap() as f64
+}
+
+#[test]
+fn a_part_of_a_figure_with_a_source_of_its_own_is_drawn_from_that() {
+    let disk = |sources: &str| {
+        let sources = format!("surfaces = 8\nsource = {{ {sources} }}");
+        DISK.replace("surfaces = 8", &sources)
+    };
+    // From edge to edge: nearly a full stroke. Turns and commands are the same share of both.
+    let stroke = |model: &mut dyn Model| {
+        let end = model.capacity() - 4096;
+        let first = run_alone(model, 0, Request::read(1, 0, 4096));
+        run_alone(model, first, Request::read(2, end, 4096)) - first
+    };
+    let known = "seek_ms = 'extracted', rate = 'extracted', command_ms = 'extracted'";
+    let whole = range(&disk(known), "d", stroke);
+    let part = range(
+        &disk(&format!("{known}, 'seek_ms.full' = 'assumed'")),
+        "d",
+        stroke,
+    );
+    assert!(part > whole * 1.05, "{part} {whole}");
+    let mut catalogue = Catalogue::default();
+    let text = disk(
+        "seek_ms = 'published: a manual', 'seek_ms.full' = 'assumed', 'rate.inner' = 'assumed'",
+    );
+    catalogue.add("parts.toml", &text).unwrap();
+    let device = catalogue.device("d").unwrap();
+    let assumed: Vec<&str> = device.assumed().collect();
+    assert!(
+        assumed.contains(&"seek_ms.full") && !assumed.contains(&"seek_ms"),
+        "{assumed:?}"
+    );
+    let described = device.described();
+    let seek = described.iter().find(|row| row.key == "seek_ms").unwrap();
+    assert_eq!(seek.of, "a manual, full assumed");
+    // Drawn apart, the inner rate stays below the outer one, and a stroke takes longer than a track.
+    for seed in 0..200 {
+        catalogue.model("d", Variation::Drawn(seed)).unwrap();
+    }
+    let wrong = disk("'seek_ms.half' = 'assumed'");
+    let error = Catalogue::default().add("parts.toml", &wrong).unwrap_err();
+    assert!(error.to_string().contains("seek_ms.half"), "{error}");
+}
+
+#[test]
+fn the_link_of_an_ssd_is_drawn() {
+    let ssd = |source: &str| {
+        format!(
+            "[device.s]\nkind = 'ssd'\ncapacity = '1 GB'\nbuffer = '8m'\n\
+             flash = {{ channels = 8, dies = 4, page = '32k', read_us = 10, program_us = 100, channel_rate = '4 GB/s' }}\n\
+             firmware_us = {{ read = 1, write = 1 }}\nlink = {{ rate = '100 MB/s', source = '{source}' }}\n\
+             source = {{ flash = 'extracted', firmware_us = 'extracted', buffer = 'extracted' }}\n"
+        )
+    };
+    let read = |model: &mut dyn Model| run_alone(model, 0, Request::read(1, 0, 1 << 20));
+    assert!(range(&ssd("extracted"), "s", read) < 1.001);
+    assert!(range(&ssd("assumed"), "s", read) > 1.15);
 }

@@ -111,7 +111,7 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'a, '_, F> {
     fn disk(&mut self, device: &'a Device, parts: &Disk, figures: &mut Figures) -> disk::Disk {
         let phase = self.draw.phase(self.disks);
         self.disks += 1;
-        // One factor for all seeks and one for both rates, so that their order stays.
+        // One factor for all seeks and one for both rates, so that their order stays. Parts with a source of their own have one.
         let rates = figures.factor(device.origin("rate"));
         let seeks = figures.factor(device.origin("seek_ms"));
         // A time for each request that was fitted to results contains the command times below it.
@@ -121,6 +121,17 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'a, '_, F> {
         } else {
             drawn
         };
+        let interface = figures.factor(device.origin("interface"));
+        let cache = figures.factor(device.origin("cache"));
+        let bytes = |size: u64| (size as f64 * cache) as u64;
+        let mut own = |key: &str| device.own_origin(key).map(|origin| figures.factor(origin));
+        let inner = own("rate.inner").map_or(1.0, |factor| factor / rates);
+        let [track, full] = ["seek_ms.track", "seek_ms.full"].map(|key| own(key).unwrap_or(seeks));
+        let parts = &Disk {
+            inner: (parts.inner * inner).min(parts.outer),
+            seek: parts.seek.with_ends(track / seeks, full / seeks),
+            ..parts.clone()
+        };
         let geometry = geometry(parts, rates, phase);
         let curve = self.curves.entry(&device.name);
         let seek = curve.or_insert_with(|| seek(parts, &geometry, seeks));
@@ -128,9 +139,9 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'a, '_, F> {
             seek: seek.clone(),
             geometry,
             command: (command * MS) as Nanoseconds,
-            interface: parts.interface,
-            look_ahead: parts.look_ahead,
-            write_cache: parts.write_cache,
+            interface: parts.interface * interface,
+            look_ahead: bytes(parts.look_ahead),
+            write_cache: bytes(parts.write_cache),
             destage_window: parts.destage_window,
             window: parts.queue,
             store_and_forward: parts.store_and_forward,
@@ -170,6 +181,9 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'a, '_, F> {
 fn ssd(device: &Device, parts: &Ssd, figures: &mut Figures) -> ssd::Ssd {
     let flash = figures.factor(device.origin("flash"));
     let firmware = figures.factor(device.origin("firmware_us"));
+    let link = figures.factor(device.origin("link"));
+    let buffer = figures.factor(device.origin("buffer"));
+    let flush = figures.factor(device.origin("flush_us"));
     let ns = |us: f64, factor: f64| (us * US * factor) as Nanoseconds;
     ssd::Ssd::new(ssd::Parameters {
         capacity: parts.capacity,
@@ -180,13 +194,14 @@ fn ssd(device: &Device, parts: &Ssd, figures: &mut Figures) -> ssd::Ssd {
         read_step: ns(parts.read_step, flash),
         program: ns(parts.program, flash),
         channel: parts.channel / flash,
-        link: parts.link,
+        link: parts.link * link,
         read_firmware: ns(parts.read_firmware, firmware),
         write_firmware: ns(parts.write_firmware, firmware),
-        buffer: parts.buffer,
+        // A page that is written must fit.
+        buffer: ((parts.buffer as f64 * buffer) as u64).max(parts.page.min(parts.buffer)),
         amplification: parts.amplification,
         suspend: parts.suspend,
-        flush: parts.flush.map(|us| ns(us, 1.0)),
+        flush: parts.flush.map(|us| ns(us, flush)),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::source::Origin;
-use super::spec::{Array, Controller, Device, Disk, Kind, Link, Seek, Ssd};
+use super::spec::{Array, Controller, Device, Disk, Kind, Link, PARTS, Seek, Ssd};
 use crate::array::{Level, Strategy};
 
 /// A figure as `fslab device show` prints it.
@@ -54,16 +54,25 @@ impl Device {
                 .map(|c| ("controller", of_controller(c))),
         );
         rows.extend(self.link.as_ref().map(|link| ("link", of_link(link))));
-        let described = rows.into_iter().map(|(key, value)| {
-            let figure = self.figures.iter().find(|figure| figure.key == key);
-            Described {
-                key,
-                value,
-                origin: self.origin(key),
-                of: figure.map_or_else(String::new, |figure| figure.of.clone()),
-            }
+        let described = rows.into_iter().map(|(key, value)| Described {
+            key,
+            value,
+            origin: self.origin(key),
+            of: self.source_text(key),
         });
         described.collect()
+    }
+
+    /// The text of a figure's source, and the sources of its parts that have their own.
+    fn source_text(&self, key: &str) -> String {
+        let named = |key: &str| self.figures.iter().find(|figure| figure.key == key);
+        let own = named(key).map(|figure| figure.of.clone());
+        let parts = PARTS.into_iter().filter_map(|part| {
+            let name = part.strip_prefix(key)?.strip_prefix('.')?;
+            Some(format!("{name} {}", named(part)?.origin))
+        });
+        let all: Vec<String> = own.into_iter().chain(parts).collect();
+        all.join(", ")
     }
 }
 

@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::amount::{LevelName, Rate, Size};
 use super::error::Error;
 use super::source::Figure;
-use super::spec::{Array, Controller, Device, Disk, Kind, Link, Members, Seek, Ssd};
+use super::spec::{Array, Controller, Device, Disk, Kind, Link, Members, PARTS, Seek, Ssd};
 use crate::array::{Level, Strategy};
 use crate::disk::share_of_power;
 
@@ -313,10 +313,10 @@ fn check_source_key(key: &str) -> Result<(), String> {
         "controller",
         "link",
     ];
-    if KEYS.contains(&key) {
+    if KEYS.contains(&key) || PARTS.contains(&key) {
         return Ok(());
     }
-    let hint = words::suggest(key, KEYS.iter().copied());
+    let hint = words::suggest(key, KEYS.into_iter().chain(PARTS));
     Err(format!(
         "source of {}: no figure has this name; {hint}",
         words::quoted(key)

@@ -3,6 +3,9 @@
 use super::source::{Figure, Origin};
 use crate::array::{Level, Strategy};
 
+/// Parts of figures that may have a source of their own.
+pub(crate) const PARTS: [&str; 3] = ["seek_ms.track", "seek_ms.full", "rate.inner"];
+
 /// A device of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
@@ -27,8 +30,13 @@ pub struct Device {
 impl Device {
     /// Where a figure comes from; assumed unless the file says otherwise.
     pub fn origin(&self, key: &str) -> Origin {
+        self.own_origin(key).unwrap_or(Origin::Assumed)
+    }
+
+    /// Where a part of a figure comes from (`seek_ms.full`), if the file says it of the part.
+    pub(crate) fn own_origin(&self, key: &str) -> Option<Origin> {
         let figure = self.figures.iter().find(|figure| figure.key == key);
-        figure.map_or(Origin::Assumed, |figure| figure.origin)
+        figure.map(|figure| figure.origin)
     }
 
     /// A number of devices striped in chunks of 64 KiB.
@@ -80,7 +88,7 @@ impl Device {
     }
 
     /// The keys of its figures that have no published, extracted or fitted source.
-    pub fn assumed(&self) -> impl Iterator<Item = &'static str> {
+    pub fn assumed(&self) -> impl Iterator<Item = &'static str> + '_ {
         let keys: &[&'static str] = match self.kind {
             Kind::Disk(_) => &[
                 "seek_ms",
@@ -95,6 +103,10 @@ impl Device {
             Kind::Array(_) => &["chunk", "members"],
         };
         let more = [
+            (
+                "flush_us",
+                matches!(&self.kind, Kind::Ssd(ssd) if ssd.flush.is_some()),
+            ),
             ("controller", self.controller.is_some()),
             (
                 "link",
@@ -103,7 +115,10 @@ impl Device {
         ];
         let more = more.into_iter().filter(|(_, has)| *has).map(|(key, _)| key);
         let keys = keys.iter().copied().chain(more);
-        keys.filter(move |key| self.origin(key) == Origin::Assumed)
+        let of_part = |key: &&str| self.own_origin(key) == Some(Origin::Assumed);
+        let parts = PARTS.into_iter().filter(of_part);
+        keys.filter(|key| self.origin(key) == Origin::Assumed)
+            .chain(parts)
     }
 }
 
@@ -171,6 +186,24 @@ pub enum Seek {
     },
     /// (distance in cylinders, ms).
     Table(Vec<(f64, f64)>),
+}
+
+impl Seek {
+    /// With other times at its ends, and the same average. A table keeps its own.
+    pub(crate) fn with_ends(&self, track_factor: f64, full_factor: f64) -> Seek {
+        match *self {
+            Seek::Points {
+                track,
+                average,
+                full,
+            } => Seek::Points {
+                track: track * track_factor,
+                average,
+                full: full * full_factor,
+            },
+            Seek::Table(_) => self.clone(),
+        }
+    }
 }
 
 /// An SSD's figures. Rates are in bytes a second, times in us.
