@@ -64,6 +64,14 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A record of a check that ends early.
+    #[error("{name}: is not whole: {why}; record the check again")]
+    Short {
+        /// The record.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// A device that cannot be measured: why, and what to do.
     #[error("{0}")]
     Measured(String),
@@ -93,13 +101,15 @@ impl Error {
                 error,
                 blktrace::Error::Missing { .. } | blktrace::Error::NoTraces { .. }
             ),
-            Error::Incomplete { .. } | Error::Kept(_) | Error::Record(_) => false,
+            Error::Incomplete { .. } | Error::Short { .. } | Error::Kept(_) | Error::Record(_) => {
+                false
+            }
         }
     }
 
     /// Whether the input is there, and not good enough to model from.
     pub fn is_invalid(&self) -> bool {
-        matches!(self, Error::Incomplete { .. })
+        matches!(self, Error::Incomplete { .. } | Error::Short { .. })
     }
 }
 

@@ -67,6 +67,7 @@ impl Estimator {
             runs: self.runs,
             seed: self.seed,
             sampled: sample.map(Sample::count),
+            commands: 0,
             doubts,
             devices,
         })

@@ -82,6 +82,9 @@ pub struct Fit {
     pub path: String,
     /// Its name in the device file.
     pub name: String,
+    /// Bytes of an image that its filesystem has not allocated: these are read without its disk.
+    #[serde(rename = "holes_bytes")]
+    pub holes: u64,
     /// What was found.
     pub figures: Figures,
     /// How good it is.
@@ -150,6 +153,7 @@ pub fn fit(path: &Path, name: &str) -> Result<Fit, Error> {
     Ok(Fit {
         path: path.display().to_string(),
         name: name.to_owned(),
+        holes: disk_of::holes(path, size),
         figures,
         loads: loads?,
         file,
@@ -302,6 +306,13 @@ impl Fit {
             self.name,
             words::printable(&self.path)
         );
+        if self.holes > 0 {
+            let _ = writeln!(
+                out,
+                "{} of it are holes, which are read without the disk: the model is too fast. Fill the image and measure again.",
+                words::bytes(self.holes)
+            );
+        }
         let _ = writeln!(
             out,
             "{:<34} {:>12} {:>12} {:>8}",

@@ -55,7 +55,9 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         },
         has_times,
     };
-    let report = estimator.report(&catalogue, &args.device, record.name, &job, record.doubts)?;
+    let mut report =
+        estimator.report(&catalogue, &args.device, record.name, &job, record.doubts)?;
+    report.commands = record.commands;
     print(args, &report)?;
     Ok(if is_whole { exit::OK } else { exit::INVALID })
 }

@@ -358,6 +358,22 @@ fn a_device_of_a_check_must_exist_and_be_large_enough() {
 }
 
 #[test]
+fn holes_of_an_image_are_named_when_it_is_measured() {
+    let scratch = Scratch::new();
+    let image = fs::File::create(scratch.join("sparse.img")).unwrap();
+    image.set_len(16 << 20).unwrap();
+    let output = run_in(scratch.path(), &["device", "bench", "./sparse.img"]);
+    if stderr(&output).contains("cannot be read past the page cache") {
+        testkit::skip!("no direct reads in the folder of temporary files");
+        return;
+    }
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let line = text.lines().nth(1).unwrap_or_default();
+    assert!(line.starts_with("16 MiB of it are holes"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_in_one_line() {
     let scratch = Scratch::new();
     fs::write(scratch.join("small"), [0; 8192]).unwrap();

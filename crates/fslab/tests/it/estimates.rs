@@ -340,9 +340,17 @@ fn a_record_is_replayed_as_the_check_was() {
     let bytes = fs::read(scratch.join("disk.reads")).unwrap();
     fs::write(scratch.join("short.reads"), &bytes[..bytes.len() - 7]).unwrap();
     let output = fslab(&scratch, "replay short.reads --device 7k500");
+    assert_code(&output, 7);
+    assert!(
+        error_line(&output).contains("short.reads: is not whole: has "),
+        "{}",
+        stderr(&output)
+    );
+    fs::write(scratch.join("long.reads"), [&bytes[..], b"more"].concat()).unwrap();
+    let output = fslab(&scratch, "replay long.reads --device 7k500");
     assert_code(&output, 1);
     assert!(
-        error_line(&output).contains("short.reads: has "),
+        error_line(&output).contains("long.reads: has "),
         "{}",
         stderr(&output)
     );

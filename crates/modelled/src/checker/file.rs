@@ -59,18 +59,39 @@ impl Record {
     /// It cannot be read, or is no record; one line with its path.
     pub fn read(path: &Path) -> Result<Record, Error> {
         let named = |why: String| Error::Record(format!("{}: {why}", path.display()));
+        let refused = |refused: Refused| match refused {
+            Refused::Other(why) => named(why),
+            Refused::Short(why) => Error::Short {
+                name: path.display().to_string(),
+                why,
+            },
+        };
         let file = std::fs::File::open(path).map_err(|error| named(error.to_string()))?;
         let metadata = file.metadata().map_err(|error| named(error.to_string()))?;
         if !metadata.is_file() {
             return Err(named("not a regular file".into()));
         }
         let mut input = io::BufReader::with_capacity(1 << 20, file);
-        read(&mut input, metadata.len()).map_err(named)
+        read(&mut input, metadata.len()).map_err(refused)
+    }
+}
+
+/// Why bytes are no record.
+#[derive(Debug)]
+enum Refused {
+    /// They are the beginning of one.
+    Short(String),
+    Other(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused::Other(why)
     }
 }
 
 /// Reads a record of `len` bytes; why it is none.
-fn read(input: &mut dyn Read, len: u64) -> Result<Record, String> {
+fn read(input: &mut dyn Read, len: u64) -> Result<Record, Refused> {
     let head: [u8; HEAD] = take(input)?;
     let number = |from: usize, bytes: usize| {
         let mut eight = [0; 8];
@@ -78,16 +99,16 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, String> {
         u64::from_le_bytes(eight)
     };
     if head[..8] != MAGIC {
-        return Err("is no record of a check (fslab check --record)".into());
+        return Err("is no record of a check (fslab check --record)"
+            .to_owned()
+            .into());
     }
     if number(8, 4) != u64::from(VERSION) {
-        return Err(format!("is of version {}, not {VERSION}", number(8, 4)));
+        return Err(format!("is of version {}, not {VERSION}", number(8, 4)).into());
     }
     let (passes, entries) = (number(12, 4), number(16, 8));
     if passes > u64::from(MOST_PASSES) {
-        return Err(format!(
-            "has {passes} passes, and a check at most {MOST_PASSES}"
-        ));
+        return Err(format!("has {passes} passes, and a check at most {MOST_PASSES}").into());
     }
     let mut record = Record {
         end: number(24, 8),
@@ -99,11 +120,18 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, String> {
         left = left.saturating_sub(10 + pass.name.len() as u64);
         record.passes.push(pass);
     }
-    if entries.checked_mul(Entry::BYTES as u64) != Some(left) {
-        return Err(format!(
+    let needed = entries.checked_mul(Entry::BYTES as u64);
+    if needed != Some(left) {
+        let why = format!(
             "has {left} bytes for {entries} reads of {} each",
             Entry::BYTES
-        ));
+        );
+        let is_short = needed.is_some_and(|needed| left < needed);
+        return Err(if is_short {
+            Refused::Short(why)
+        } else {
+            why.into()
+        });
     }
     record.entries.reserve_exact(entries as usize);
     for _ in 0..entries {
@@ -111,16 +139,16 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, String> {
     }
     let sorted = record.passes.is_sorted_by_key(|pass| pass.began);
     if !sorted {
-        return Err("has passes that are not in order".into());
+        return Err("has passes that are not in order".to_owned().into());
     }
     Ok(record)
 }
 
-fn pass(input: &mut dyn Read) -> Result<Pass, String> {
+fn pass(input: &mut dyn Read) -> Result<Pass, Refused> {
     let began = u64::from_le_bytes(take(input)?);
     let len = usize::from(u16::from_le_bytes(take(input)?));
     if len > LONGEST_NAME {
-        return Err(format!("has a name of {len} bytes"));
+        return Err(format!("has a name of {len} bytes").into());
     }
     let mut name = vec![0; len];
     input.read_exact(&mut name).map_err(|error| short(&error))?;
@@ -128,7 +156,7 @@ fn pass(input: &mut dyn Read) -> Result<Pass, String> {
     Ok(Pass { name, began })
 }
 
-fn take<const N: usize>(input: &mut dyn Read) -> Result<[u8; N], String> {
+fn take<const N: usize>(input: &mut dyn Read) -> Result<[u8; N], Refused> {
     let mut bytes = [0; N];
     input
         .read_exact(&mut bytes)
@@ -136,10 +164,10 @@ fn take<const N: usize>(input: &mut dyn Read) -> Result<[u8; N], String> {
     Ok(bytes)
 }
 
-fn short(error: &io::Error) -> String {
+fn short(error: &io::Error) -> Refused {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "ends too early".to_owned(),
-        _ => error.to_string(),
+        io::ErrorKind::UnexpectedEof => Refused::Short("ends too early".to_owned()),
+        _ => Refused::Other(error.to_string()),
     }
 }
 
@@ -194,9 +222,19 @@ mod tests {
     #[test]
     fn what_is_no_record_is_refused() {
         let good = bytes(&record());
-        let refused = |bytes: &[u8]| read(&mut &bytes[..], bytes.len() as u64).unwrap_err();
-        assert_eq!(refused(&good[..HEAD - 1]), "ends too early");
-        assert!(refused(&good[..good.len() - 1]).contains("for 20 reads"));
+        let read_of = |bytes: &[u8]| read(&mut &bytes[..], bytes.len() as u64).unwrap_err();
+        let short = |bytes: &[u8]| match read_of(bytes) {
+            Refused::Short(why) => why,
+            Refused::Other(why) => panic!("{why}"),
+        };
+        let refused = |bytes: &[u8]| match read_of(bytes) {
+            Refused::Short(why) | Refused::Other(why) => why,
+        };
+        assert_eq!(short(&good[..HEAD - 1]), "ends too early");
+        assert_eq!(short(&good[..HEAD + 3]), "ends too early");
+        assert!(short(&good[..good.len() - 1]).contains("for 20 reads"));
+        let longer = [&good[..], b"x"].concat();
+        assert!(matches!(read_of(&longer), Refused::Other(_)));
         let changed = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;

@@ -30,6 +30,14 @@ pub(super) fn folder(path: &Path) -> Result<Option<PathBuf>, Error> {
     }
 }
 
+/// Bytes of an image of this size that its filesystem has not allocated; 0 for devices.
+pub(super) fn holes(path: &Path, size: u64) -> u64 {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => size.saturating_sub(metadata.blocks() * 512),
+        _ => 0,
+    }
+}
+
 /// The largest read that the kernel hands to a block device whole: a power of two of at least 64 KiB. None for other files, and where
 /// the kernel does not say. Larger reads are several requests to the device, and each takes a request's time.
 pub(super) fn whole_request(path: &Path) -> Option<u64> {

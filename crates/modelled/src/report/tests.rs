@@ -65,6 +65,7 @@ fn report() -> Report {
         runs: estimator.runs,
         seed: estimator.seed,
         sampled: None,
+        commands: 0,
         doubts: Vec::new(),
         devices: devices.into(),
     }

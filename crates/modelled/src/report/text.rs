@@ -40,6 +40,11 @@ pub(super) fn text(report: &Report) -> String {
         report.seed
     );
     line(&mut out, &head);
+    if report.commands > 0 {
+        let commands = words::plural(report.commands, "command");
+        let text = format!("{commands} without an address (passthrough) left out.");
+        line(&mut out, &text);
+    }
     durations(&mut out, report);
     responses(&mut out, report);
     spent(&mut out, report);
