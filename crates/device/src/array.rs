@@ -27,7 +27,7 @@ struct Step {
     then: Vec<Part>,
     /// Whether the writes must be on the medium.
     fua: bool,
-    /// What it is for, where its requests are not simply those of its parents.
+    /// What it is for.
     of: Of,
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Stripes {
     active: Vec<Active>,
     /// When the last write came, until what came with it is there.
     plugged: Option<Nanoseconds>,
+    /// Whether rows that are worked on are left alone: see [`Array::below_parity`].
+    apart: bool,
 }
 
 impl Stripes {
@@ -73,7 +75,9 @@ impl Stripes {
     /// Adds a write to the row that it belongs to. Whether a row has a new parent by it.
     fn add(&mut self, write: Row) -> bool {
         self.plugged = Some(write.at);
-        let reading = self.active.iter_mut().filter(|active| active.reads);
+        let apart = self.apart;
+        let reading = self.active.iter_mut();
+        let reading = reading.filter(|active| active.reads && !apart);
         let mut reading = reading.map(|active| &mut active.row);
         let mut held = self.held.iter_mut();
         // Stripes are of one page of each member: other pages of a row that reads are others.
@@ -99,7 +103,7 @@ impl Stripes {
                 || self.held.len() > most
                 || !is_plugged && (row.sync || no_reads || reads_none());
             if goes
-                && self.active.iter().all(is_free)
+                && (self.apart || self.active.iter().all(is_free))
                 && let Some(row) = self.held.remove(index)
             {
                 ready.push(row);
@@ -112,6 +116,14 @@ impl Stripes {
 }
 
 impl Array {
+    /// The same as a member of an array with parity. When the rows of that one write depends on how fast its members are. Rows here
+    /// neither join nor wait for those that are worked on: a slower part could else bring a row in time to join, and be faster.
+    #[must_use]
+    pub fn below_parity(mut self) -> Array {
+        self.stripes.apart = true;
+        self
+    }
+
     /// Takes a write to a level with parity.
     pub(super) fn write_rows(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
         let mut rows = 0;
