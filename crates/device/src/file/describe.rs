@@ -65,11 +65,10 @@ impl Device {
 
     /// The text of a figure's source, and the sources of its parts that have their own.
     fn source_text(&self, key: &str) -> String {
-        let named = |key: &str| self.figures.iter().find(|figure| figure.key == key);
-        let own = named(key).map(|figure| figure.of.clone());
+        let own = self.source(key).map(|figure| figure.of.clone());
         let parts = PARTS.into_iter().filter_map(|part| {
             let name = part.strip_prefix(key)?.strip_prefix('.')?;
-            Some(format!("{name} {}", named(part)?.origin))
+            Some(format!("{name} {}", self.source(part)?.origin))
         });
         let all: Vec<String> = own.into_iter().chain(parts).collect();
         all.join(", ")

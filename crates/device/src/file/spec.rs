@@ -33,10 +33,14 @@ impl Device {
         self.own_origin(key).unwrap_or(Origin::Assumed)
     }
 
-    /// Where a part of a figure comes from (`seek_ms.full`), if the file says it of the part.
+    /// The same of a figure or a part of one (`seek_ms.full`), if the file says it.
     pub(crate) fn own_origin(&self, key: &str) -> Option<Origin> {
-        let figure = self.figures.iter().find(|figure| figure.key == key);
-        figure.map(|figure| figure.origin)
+        self.source(key).map(|figure| figure.origin)
+    }
+
+    /// What the file says of where a figure or a part of one comes from.
+    pub(crate) fn source(&self, key: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.key == key)
     }
 
     /// A number of devices striped in chunks of 64 KiB.
@@ -88,7 +92,7 @@ impl Device {
     }
 
     /// The keys of its figures that have no published, extracted or fitted source.
-    pub fn assumed(&self) -> impl Iterator<Item = &'static str> + '_ {
+    pub fn assumed(&self) -> impl Iterator<Item = &'static str> {
         let keys: &[&'static str] = match self.kind {
             Kind::Disk(_) => &[
                 "seek_ms",

@@ -90,6 +90,12 @@ impl From<String> for Refused {
     }
 }
 
+impl From<&str> for Refused {
+    fn from(why: &str) -> Refused {
+        why.to_owned().into()
+    }
+}
+
 /// Reads a record of `len` bytes; why it is none.
 fn read(input: &mut dyn Read, len: u64) -> Result<Record, Refused> {
     let head: [u8; HEAD] = take(input)?;
@@ -99,9 +105,7 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, Refused> {
         u64::from_le_bytes(eight)
     };
     if head[..8] != MAGIC {
-        return Err("is no record of a check (fslab check --record)"
-            .to_owned()
-            .into());
+        return Err("is no record of a check (fslab check --record)".into());
     }
     if number(8, 4) != u64::from(VERSION) {
         return Err(format!("is of version {}, not {VERSION}", number(8, 4)).into());
@@ -139,7 +143,7 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, Refused> {
     }
     let sorted = record.passes.is_sorted_by_key(|pass| pass.began);
     if !sorted {
-        return Err("has passes that are not in order".to_owned().into());
+        return Err("has passes that are not in order".into());
     }
     Ok(record)
 }
