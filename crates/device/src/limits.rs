@@ -17,7 +17,7 @@ const BLOCK: u64 = 4096;
 const REQUESTS: u64 = 10_000;
 /// Sequential requests of a figure; the first of them are not timed.
 const STREAMED: u64 = 128;
-/// Requests in flight of a sequential reader.
+/// Requests in flight of a sequential reader or writer.
 const STREAM_DEPTH: u64 = 8;
 
 /// Modelled limits of a device.
@@ -26,6 +26,8 @@ pub struct Limits {
     /// Sequential reads of 1 MiB, 8 in flight, bytes a second: at the start of the device, in its middle, and at its
     /// end.
     pub sequential: [f64; 3],
+    /// Sequential writes of 1 MiB, 8 in flight, at the start of the device, bytes a second.
+    pub sequential_writes: f64,
     /// A random read of 4 KiB alone, ms.
     pub random_read_ms: f64,
     /// Random reads of 4 KiB a second, 32 in flight.
@@ -40,15 +42,13 @@ pub struct Limits {
 pub fn limits<E>(model: impl Fn() -> Result<Box<dyn Model>, E>) -> Result<Limits, E> {
     let capacity = model()?.capacity();
     let last = capacity.saturating_sub((STREAMED + STREAM_DEPTH) * STREAM);
-    let mut sequential = [0.0; 3];
-    for (figure, start) in sequential.iter_mut().zip([0, last / 2, last]) {
+    let stream = |request: fn(u64, u64, u64) -> Request, start: u64| -> Result<f64, E> {
         let start = start / STREAM * STREAM;
         let blocks = (capacity / STREAM).max(1);
-        let mut next =
-            |tag| Request::read(tag, start + tag % blocks * STREAM, STREAM.min(capacity));
+        let mut next = |tag| request(tag, start + tag % blocks * STREAM, STREAM.min(capacity));
         let (begin, end) = run(&mut *model()?, STREAM_DEPTH, STREAMED, &mut next);
-        *figure = ((STREAMED - STREAMED / 4) * STREAM) as f64 * 1e9 / (end - begin).max(1) as f64;
-    }
+        Ok(((STREAMED - STREAMED / 4) * STREAM) as f64 * 1e9 / (end - begin).max(1) as f64)
+    };
     let random = |request: fn(u64, u64, u64) -> Request, depth: u64| -> Result<f64, E> {
         Ok(random_ns(&mut *model()?, request, BLOCK, depth))
     };
@@ -61,7 +61,12 @@ pub fn limits<E>(model: impl Fn() -> Result<Box<dyn Model>, E>) -> Result<Limits
         ((STREAMED - STREAMED / 4) * ORDERED) as f64 * 1e9 / (end - begin).max(1) as f64;
     Ok(Limits {
         ordered_writes,
-        sequential,
+        sequential: [
+            stream(Request::read, 0)?,
+            stream(Request::read, last / 2)?,
+            stream(Request::read, last)?,
+        ],
+        sequential_writes: stream(Request::write, 0)?,
         random_read_ms: random(Request::read, 1)? / 1e6,
         random_reads: 1e9 / random(Request::read, 32)?,
         random_write_ms: random(Request::write, 1)? / 1e6,
