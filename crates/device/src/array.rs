@@ -36,8 +36,8 @@ struct Step {
 enum Of {
     /// Requests of the host.
     Host,
-    /// A row of a level with parity.
-    Row,
+    /// A row of a level with parity, by its number.
+    Row(u64),
     /// A window of a rebuild.
     Rebuild,
 }
@@ -156,8 +156,8 @@ impl Array {
         if step.pending > 0 {
             return;
         }
-        if step.of == Of::Row {
-            return self.row_step_done(now.max(completion.at), completion);
+        if let Of::Row(row) = step.of {
+            return self.row_step_done(now.max(completion.at), row, completion);
         }
         let then = std::mem::take(&mut step.then);
         if then.is_empty() {
@@ -209,7 +209,10 @@ impl Array {
     }
 
     fn send_to(&mut self, now: Nanoseconds, member: usize, request: Request) {
-        self.heads[member] = request.end();
+        // A flush moves no head.
+        if request.len > 0 {
+            self.heads[member] = request.end();
+        }
         self.members[member].submit(now, request);
         self.note_next(member);
     }

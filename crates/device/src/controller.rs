@@ -12,6 +12,8 @@ use crate::timeline::{Serial, Timeline, earlier, moving};
 const STREAMS: usize = 8;
 /// Requests that are destaged at a time when writes wait.
 const DESTAGING: usize = 16;
+/// Largest request that is destaged, bytes, where the child has no rows.
+const DESTAGED: u64 = 1 << 20;
 
 /// What a controller is made of.
 #[derive(Clone, Copy, Debug)]
@@ -354,7 +356,8 @@ impl Controller {
         }
     }
 
-    /// Sends cached writes to the child in ascending order, all of a row together: so it is written without reads if it is complete.
+    /// Sends cached writes to the child in ascending order, all of a row together: so it is written without reads if it is complete. A child
+    /// without rows gets neighbours as one request.
     fn destage(&mut self, now: Nanoseconds) {
         let pressed = !self.blocked.is_empty() || self.used > self.room() / 2;
         let most = if pressed { DESTAGING } else { 1 };
@@ -363,11 +366,16 @@ impl Controller {
                 return;
             };
             let row = first.checked_div(self.parts.row);
-            let until = row.map_or(u64::MAX, |row| (row + 1).saturating_mul(self.parts.row));
+            let until = row.map_or(first.saturating_add(DESTAGED), |row| {
+                (row + 1).saturating_mul(self.parts.row)
+            });
             while let Some((offset, len)) = self.take(until) {
                 self.destaging += 1;
                 let write = Request::write(0, offset, len);
                 self.forward(now, Purpose::Destage(len), write);
+                if row.is_none() {
+                    break;
+                }
             }
         }
     }
@@ -432,7 +440,8 @@ impl Model for Controller {
 
     fn usage(&self, parts: &mut Vec<Usage>) {
         parts.push(Usage {
-            busy: self.processor.busy,
+            // Side by side, the one that is busier limits.
+            busy: self.processor.busy.max(self.mover.busy),
             ..self.usage.clone()
         });
         self.child.usage(parts);

@@ -84,7 +84,9 @@ impl Source {
 /// Whether an event has to do with requests, or names a process. Of a trace with all actions most have not.
 fn is_wanted(head: &Head) -> bool {
     match head.kind() {
-        Some(Action::Queue | Action::Issue | Action::Requeue | Action::Complete) => true,
+        Some(
+            Action::Queue | Action::Split | Action::Issue | Action::Requeue | Action::Complete,
+        ) => true,
         Some(_) => false,
         None => head.note() == Some(Notify::Process),
     }

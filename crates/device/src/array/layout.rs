@@ -333,13 +333,15 @@ pub fn ends(sizes: &[u64]) -> Vec<u64> {
     sizes.iter().map(after).collect()
 }
 
-/// Adds a range; neighbours on a member become one.
+/// Adds a range; on a member neighbours become one, and what is read for itself and for a lost chunk of its row is read once.
 pub(super) fn join(parts: &mut Vec<Part>, member: usize, address: u64, len: u64) {
     let last = parts.iter_mut().rev().find(|part| part.member == member);
     match last {
-        Some(part) if part.address + part.len == address => part.len += len,
-        // Two lost chunks of a row are computed from the same reads.
-        Some(part) if part.address <= address && address + len <= part.address + part.len => {}
+        Some(part) if part.address <= address + len && address <= part.address + part.len => {
+            let end = (part.address + part.len).max(address + len);
+            part.address = part.address.min(address);
+            part.len = end - part.address;
+        }
         _ => parts.push(Part {
             member,
             address,

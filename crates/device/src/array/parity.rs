@@ -67,7 +67,14 @@ impl RowWrite {
         self.row == other.row && one.start < two.end && two.start < one.end
     }
 
-    /// From the first to the last byte of a chunk that is written in any of them.
+    /// The same write with another one added.
+    pub fn with(&self, other: &RowWrite) -> RowWrite {
+        let mut both = self.clone();
+        both.add(other);
+        both
+    }
+
+    /// From the first to the last byte of a chunk that is written in any of them: what of the parity is read and written, by one request.
     fn span(&self) -> Range<u64> {
         let from = self.parts.iter().map(|(_, range)| range.start).min();
         let to = self.parts.iter().map(|(_, range)| range.end).max();

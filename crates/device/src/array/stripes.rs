@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use super::layout::{Layout, Part};
 use super::parity::{RowPlan, RowWrite, Strategy};
 use super::{Array, Of, Step};
@@ -59,11 +61,12 @@ struct Active {
 #[derive(Default)]
 pub(super) struct Stripes {
     held: VecDeque<Row>,
-    active: Vec<Active>,
+    /// Those that members work on, by number: several at once are of other pages of a row.
+    active: FxHashMap<u64, Vec<Active>>,
+    /// How many of them still read.
+    reading: usize,
     /// When the last write came, until what came with it is there.
     plugged: Option<Nanoseconds>,
-    /// Whether rows that are worked on are left alone: see [`Array::below_parity`].
-    apart: bool,
 }
 
 impl Stripes {
@@ -75,35 +78,53 @@ impl Stripes {
     /// Adds a write to the row that it belongs to. Whether a row has a new parent by it.
     fn add(&mut self, write: Row) -> bool {
         self.plugged = Some(write.at);
-        let apart = self.apart;
-        let reading = self.active.iter_mut();
-        let reading = reading.filter(|active| active.reads && !apart);
-        let mut reading = reading.map(|active| &mut active.row);
-        let mut held = self.held.iter_mut();
-        // Stripes are of one page of each member: other pages of a row that reads are others.
-        let row = reading.find(|row| row.write.meets(&write.write));
-        if let Some(row) = row.or_else(|| held.find(|row| row.write.row == write.write.row)) {
+        if let Some(row) = self.joined(&write.write) {
             return row.add(write);
         }
         self.held.push_back(write);
         true
     }
 
+    /// The row that a write joins: one that still reads and stays apart from the others with it, or one that is held.
+    fn joined(&mut self, write: &RowWrite) -> Option<&mut Row> {
+        let active = self.active.get_mut(&write.row);
+        if let Some(all) = active {
+            // Stripes are of one page of each member: other pages of a row that reads are others.
+            let joins = |active: &Active| active.reads && active.row.write.meets(write);
+            if let Some(index) = all.iter().position(joins) {
+                let both = all[index].row.write.with(write);
+                let meets = |(other, active): (usize, &Active)| {
+                    other != index && active.row.write.meets(&both)
+                };
+                if !all.iter().enumerate().any(meets) {
+                    return Some(&mut all[index].row);
+                }
+            }
+        }
+        let mut held = self.held.iter_mut();
+        held.find(|row| row.write.row == write.row)
+    }
+
+    /// Whether a write may be worked on: none of the rows that are is of the same pages.
+    fn is_free(&self, write: &RowWrite) -> bool {
+        let active = self.active.get(&write.row);
+        active.is_none_or(|all| !all.iter().any(|a| a.row.write.meets(write)))
+    }
+
     /// Takes the rows that may go to the members now.
     fn ready(&mut self, layout: &Layout, strategy: Strategy) -> Vec<Row> {
         let most = (STRIPE_CACHE / layout.chunk).max(1) as usize;
-        let no_reads = self.active.iter().all(|active| !active.reads);
+        let no_reads = self.reading == 0;
         let (mut ready, mut index) = (Vec::new(), 0);
         while index < self.held.len() {
             let row = &self.held[index];
             let is_plugged = self.plugged == Some(row.at);
             let reads_none = || RowPlan::of(layout, strategy, &row.write).reads.is_empty();
-            let is_free = |active: &Active| !active.row.write.meets(&row.write);
             let goes = row.write.is_full(layout)
                 || self.held.len() > most
                 || !is_plugged && (row.sync || no_reads || reads_none());
             if goes
-                && (self.apart || self.active.iter().all(is_free))
+                && self.is_free(&row.write)
                 && let Some(row) = self.held.remove(index)
             {
                 ready.push(row);
@@ -116,14 +137,6 @@ impl Stripes {
 }
 
 impl Array {
-    /// The same as a member of an array with parity. When the rows of that one write depends on how fast its members are. Rows here
-    /// neither join nor wait for those that are worked on: a slower part could else bring a row in time to join, and be faster.
-    #[must_use]
-    pub fn below_parity(mut self) -> Array {
-        self.stripes.apart = true;
-        self
-    }
-
     /// Takes a write to a level with parity.
     pub(super) fn write_rows(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
         let mut rows = 0;
@@ -157,39 +170,41 @@ impl Array {
     }
 
     fn send_row(&mut self, now: Nanoseconds, row: Row) {
+        let number = row.write.row;
         let step = self.steps.insert(Step {
             parents: Vec::new(),
             pending: 0,
             then: Vec::new(),
             fua: row.fua,
-            of: Of::Row,
+            of: Of::Row(number),
         });
-        self.stripes.active.push(Active {
+        self.stripes.reading += 1;
+        let active = self.stripes.active.entry(number).or_default();
+        active.push(Active {
             step,
             row,
             read: Vec::new(),
             reads: true,
         });
-        self.go_on(now, self.stripes.active.len() - 1, now);
+        self.go_on(now, number, step, now);
     }
 
     /// A row has what it read, or is written.
-    pub(super) fn row_step_done(&mut self, now: Nanoseconds, completion: Completion) {
-        let active = &self.stripes.active;
-        let Some(index) = active
-            .iter()
-            .position(|active| active.step == completion.tag)
-        else {
-            return;
-        };
-        self.go_on(now, index, completion.at);
+    pub(super) fn row_step_done(&mut self, now: Nanoseconds, row: u64, completion: Completion) {
+        self.go_on(now, row, completion.tag, completion.at);
         self.send_ready_rows(now);
     }
 
     /// What comes next for a row: reads that its parity needs, writes, or its end at `done`.
-    fn go_on(&mut self, now: Nanoseconds, index: usize, done: Nanoseconds) {
-        let active = &mut self.stripes.active[index];
-        let (step, fua) = (active.step, active.row.fua);
+    fn go_on(&mut self, now: Nanoseconds, row: u64, step: u64, done: Nanoseconds) {
+        let Some(all) = self.stripes.active.get_mut(&row) else {
+            return;
+        };
+        let Some(index) = all.iter().position(|active| active.step == step) else {
+            return;
+        };
+        let active = &mut all[index];
+        let fua = active.row.fua;
         let (mut op, mut parts) = (Op::Read, Vec::new());
         if active.reads {
             let write = &active.row.write;
@@ -199,10 +214,14 @@ impl Array {
             if parts.is_empty() {
                 (op, parts) = (Op::Write, plan.writes);
                 active.reads = false;
+                self.stripes.reading -= 1;
             }
         }
         if parts.is_empty() {
-            let ended = self.stripes.active.swap_remove(index);
+            let ended = all.swap_remove(index);
+            if all.is_empty() {
+                self.stripes.active.remove(&row);
+            }
             self.steps.remove(step);
             self.step_done(&ended.row.parents, done);
             return;

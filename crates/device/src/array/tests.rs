@@ -1,6 +1,7 @@
 use super::*;
 use crate::disk::{Disk, Geometry, Parameters, SeekCurve};
 use crate::model::run_alone;
+use crate::noted::{Noted, Sent};
 
 const KIB: u64 = 1024;
 
@@ -365,4 +366,90 @@ fn writeback_of_two_rows_reads_for_one_after_the_other() {
     assert_eq!(requests, 8);
     let (_, waited) = written(true, &[(0, 0), (100, 3)]);
     assert!(both >= waited && both > alone, "{alone} {waited} {both}");
+}
+
+/// What members of a RAID-5 of 4 with chunks of 64 KiB were sent for writes (time in us, offset and length in KiB): operation, member, offset
+/// in the first row and length in KiB. Each takes 5 ms.
+fn sent_to_members(writes: &[(u64, u64, u64)]) -> Vec<(Op, usize, u64, u64)> {
+    let sent = Sent::default();
+    let members = 0..4;
+    let member =
+        |number| Box::new(Noted::new(number, 64 << 20, 5_000_000, &sent)) as Box<dyn Model>;
+    let raid5 = layout(Level::Raid5, 4, 64 * KIB);
+    let mut raid5 = Array::new(raid5, Strategy::LeastReads, members.map(member).collect());
+    let mut done = Vec::new();
+    for (tag, (us, at, len)) in writes.iter().enumerate() {
+        while let Some(next) = raid5.next_event().filter(|next| *next <= us * 1000) {
+            raid5.advance(next, &mut done);
+        }
+        let write = Request::write(tag as u64, at * KIB, len * KIB);
+        raid5.submit(
+            us * 1000,
+            Request {
+                sync: true,
+                ..write
+            },
+        );
+    }
+    while let Some(at) = raid5.next_event() {
+        raid5.advance(at, &mut done);
+    }
+    assert_eq!(done.len(), writes.len());
+    let sent = sent.lock().unwrap();
+    let in_kib = |s: &(usize, Op, u64, u64)| (s.1, s.0, s.2 / KIB, s.3 / KIB);
+    sent.iter().map(in_kib).collect()
+}
+
+#[test]
+fn a_write_that_would_join_two_rows_waits_for_them() {
+    // Two pages of the first chunk are worked on when all of the second chunk is written, which has parity with both.
+    let sent = sent_to_members(&[(0, 0, 4), (100, 32, 4), (200, 64, 64)]);
+    let of_parity: Vec<_> = sent.iter().filter(|s| s.1 == 3).collect();
+    let pages = [(0, 4), (32, 4)];
+    let pages = |op| pages.map(|(at, len)| (op, 3, at, len));
+    let expected = [
+        &pages(Op::Read)[..],
+        &pages(Op::Write),
+        &[(Op::Read, 3, 0, 64), (Op::Write, 3, 0, 64)],
+    ]
+    .concat();
+    assert!(of_parity.into_iter().eq(&expected), "{sent:?}");
+}
+
+#[test]
+fn a_degraded_read_of_neighbours_reads_each_byte_once() {
+    let mut raid5 = layout(Level::Raid5, 4, 64 * KIB);
+    raid5.failed = vec![1];
+    // The end of the first chunk, and the lost second one, which is computed from all others.
+    let parts = raid5.read(32 * KIB, 96 * KIB, &[]);
+    let part = |member| Part {
+        member,
+        address: 0,
+        len: 64 * KIB,
+    };
+    assert_eq!(parts, [part(0), part(2), part(3)]);
+}
+
+#[test]
+fn a_flush_moves_no_head() {
+    let sent = Sent::default();
+    let member = |number| Box::new(Noted::new(number, 1 << 40, 5_000_000, &sent)) as Box<dyn Model>;
+    let mut mirror = layout(Level::Raid1, 2, 64 * KIB);
+    mirror.member_size = 1 << 40;
+    let mut mirror = Array::new(mirror, Strategy::LeastReads, (0..2).map(member).collect());
+    let (mut tag, mut now) = (0, 0);
+    let mut submit = |request: fn(u64, u64, u64) -> Request, offset| {
+        tag += 1;
+        now = run_alone(&mut mirror, now, request(tag, offset, 4096));
+    };
+    // The first head goes to the middle, and the second stays where it is.
+    for offset in [0, 1 << 39, 0] {
+        submit(Request::read, offset);
+    }
+    submit(|tag, _, _| Request::flush(tag), 0);
+    submit(Request::read, 1 << 20);
+    let sent = sent.lock().unwrap();
+    let reads = sent.iter().filter(|s| s.1 == Op::Read);
+    let members: Vec<usize> = reads.map(|s| s.0).collect();
+    assert_eq!(members, [0, 0, 1, 1]);
 }

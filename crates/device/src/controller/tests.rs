@@ -175,6 +175,27 @@ fn a_battery_answers_writes_up_to_high_water_and_makes_flushes_free() {
 }
 
 #[test]
+fn a_child_without_rows_gets_one_cached_write_at_a_time() {
+    let parts = Parameters {
+        write_cache: 1000 * KIB,
+        ..PLAIN
+    };
+    let (mut controller, sent) = controller(parts, 5 * MS);
+    for (tag, at) in (0..).zip([0, 100, 200, 300]) {
+        controller.submit(0, Request::write(tag, at * KIB, 4 * KIB));
+    }
+    let mut done = Vec::new();
+    for written in 1..=4 {
+        assert_eq!(sent_to_child(&sent).len(), written);
+        let at = written as u64 * 5 * MS;
+        while let Some(next) = controller.next_event().filter(|next| *next <= at) {
+            controller.advance(next, &mut done);
+        }
+    }
+    assert_eq!((done.len(), controller.used), (4, 0));
+}
+
+#[test]
 fn cached_writes_are_destaged_by_row_and_neighbours_together() {
     let parts = Parameters {
         write_cache: 1000 * KIB,

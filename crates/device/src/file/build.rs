@@ -18,8 +18,6 @@ struct Builder<'a, 'f, F> {
     disks: usize,
     /// Controllers and links above whose times were fitted.
     fitted: usize,
-    /// Arrays with parity above.
-    parities: usize,
     /// Seek curves by the name of their device: their figures are drawn once for all of its drives.
     curves: BTreeMap<&'a str, SeekCurve>,
     find: &'f F,
@@ -34,7 +32,6 @@ where
         draw: Draw::new(variation),
         disks: 0,
         fitted: 0,
-        parities: 0,
         curves: BTreeMap::new(),
         find,
     };
@@ -154,13 +151,10 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'a, '_, F> {
 
     fn array(&mut self, parts: &Array) -> array::Array {
         let mut members: Vec<Box<dyn Model>> = Vec::new();
-        let own = usize::from(parts.level.has_parity());
-        self.parities += own;
         for of in &parts.members {
             let member = (self.find)(&of.name);
             members.extend((0..of.count).filter_map(|_| Some(self.device(member?))));
         }
-        self.parities -= own;
         let sizes: Vec<u64> = members.iter().map(|member| member.capacity()).collect();
         let size = sizes.iter().copied().min().unwrap_or(0);
         let layout = Layout {
@@ -176,10 +170,7 @@ impl<'a, F: Fn(&str) -> Option<&'a Device>> Builder<'a, '_, F> {
             failed: parts.failed.clone(),
             rebuilt: 0,
         };
-        let mut array = array::Array::new(layout, parts.strategy, members);
-        if self.parities > 0 {
-            array = array.below_parity();
-        }
+        let array = array::Array::new(layout, parts.strategy, members);
         match parts.rebuild {
             Some(rate) => array.with_rebuild(rate),
             None => array,

@@ -258,11 +258,13 @@ fn slower() -> impl Strategy<Value = Slower> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     /// A request that comes to its place later is done no earlier; with look-ahead this need not hold, because a head that
-    /// idles longer has read more.
+    /// idles longer has read more. Nor does it of parity over parity: which of two rows of one write goes first on a disk, and which collect,
+    /// depends on how fast the others are (Graham, *Bounds on multiprocessing timing anomalies*, 1969).
     #[test]
     fn slower_parameters_never_make_a_job_in_order_faster(
         by in slower(), leaf in prop_oneof![Just("disk"), Just("ssd")],
-        levels in prop::array::uniform2(prop_oneof![Just("0"), Just("5"), Just("6"), Just("linear")]),
+        levels in prop::array::uniform2(prop_oneof![Just("0"), Just("5"), Just("6"), Just("linear")])
+            .prop_filter("parity over parity", |levels| !levels.iter().all(|level| matches!(*level, "5" | "6"))),
         counts in (4_u32..7, 4_u32..6), extras in (0_u8..4, 0_u8..4), load in load(),
     ) {
         let elapsed = |by: &Slower| {

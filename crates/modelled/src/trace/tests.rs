@@ -113,6 +113,48 @@ fn bios_of_one_process_are_merged_until_one_of_them_is_done() {
     assert_eq!(requests.iter().filter(|r| !r.follows).count(), 2);
 }
 
+/// A bio of 1 MiB on a device that takes 128 KiB at a time: it is done with its last part, and nothing of its time is think time.
+#[test]
+fn a_bio_that_the_kernel_split_is_done_with_its_last_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut events = vec![(0, Action::Queue, READ, 0, 1 << 20, 7)];
+    events.extend((0..7).map(|part| (1 + part, Action::Split, READ, part * 256, 131_072, 7)));
+    // The parts are done in another order than they were sent in.
+    for (at, part) in [
+        (100, 1),
+        (110, 0),
+        (120, 2),
+        (130, 7),
+        (140, 5),
+        (150, 6),
+        (160, 3),
+    ] {
+        events.push((at, Action::Complete, READ, part * 256, 131_072, 0));
+    }
+    events.push((200, Action::Complete, READ, 4 * 256, 131_072, 0));
+    events.push((205, Action::Queue, READ, 4096, 4096, 7));
+    events.push((210, Action::Complete, READ, 4096, 4096, 0));
+    let check = |events: &[(u64, Action, u32, u64, u32, u32)]| {
+        let mut trace = traced(folder.path(), events);
+        let record = read(&mut trace, Source::Queue, None).unwrap();
+        let seen: Vec<_> = all(&record)
+            .iter()
+            .map(|r| (r.offset, r.len, r.gap, r.reaction))
+            .collect();
+        let next = (2 << 20, 4096, Some(5), None);
+        assert_eq!(seen, [(0, 1 << 20, None, Some(1)), next]);
+    };
+    check(&events);
+    // A kernel before 4.13 queues the rest once more after each part.
+    let rests = (1..8).map(|part| {
+        let left = (1 << 20) - part as u32 * 131_072;
+        (part, Action::Queue, READ, part * 256, left, 7)
+    });
+    events.splice(8..8, rests);
+    events.sort_by_key(|event| event.0);
+    check(&events);
+}
+
 #[test]
 fn two_that_ask_for_the_same_at_once_are_two_requests_and_one_given_again_is_one() {
     let folder = tempfile::tempdir().unwrap();
