@@ -482,3 +482,69 @@ fn is_found_back(fit: &Value) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Ends a process by a signal, and waits for at most 20 s.
+fn ended_by_a_signal(child: &mut Child) -> Option<i32> {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    wait_until("the server to end", || child.try_wait().unwrap().is_some());
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn a_signal_ends_a_server_whose_file_is_open_needs_root() {
+    use std::os::unix::fs::FileExt as _;
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    let mut served = Served::start(&scratch, "nvme-2018", &["--size", "64m"]);
+    let file = File::open(&served.file).unwrap();
+    file.read_exact_at(&mut [0; 512], 0).unwrap();
+    let code = ended_by_a_signal(&mut served.child);
+    assert!(matches!(code, Some(0 | 7)), "{code:?}");
+    // What is not in the page cache is gone with it.
+    assert!(file.read_at(&mut [0; 512], 32 << 20).is_err());
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_leaves_sees_the_end_of_its_connection() {
+    use std::io::Read as _;
+    use std::os::unix::net::UnixStream;
+    let scratch = Scratch::new();
+    let mut server = fslab()
+        .current_dir(scratch.path())
+        .args(["device", "serve", "nvme-2018", "--size", "64m"])
+        .args(["--socket", "socket"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let socket = scratch.join("socket");
+    wait_until("the socket", || UnixStream::connect(&socket).is_ok());
+    for _ in 0..3 {
+        let mut client = UnixStream::connect(&socket).unwrap();
+        client
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        client.read_exact(&mut [0; 18]).unwrap();
+        // NBD_OPT_ABORT: acknowledged with 20 bytes, and then the end.
+        let mut abort = vec![0, 0, 0, 1];
+        abort.extend(b"IHAVEOPT\0\0\0\x02\0\0\0\0");
+        client.write_all(&abort).unwrap();
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest.len(), 20);
+    }
+    // The one that listens; connections leave none.
+    let folder = format!("/proc/{}/fd", server.id());
+    wait_until("the connections to end", || {
+        let open = fs::read_dir(&folder).unwrap().flatten();
+        let open = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+        let sockets = open.filter(|to| to.to_string_lossy().starts_with("socket:"));
+        sockets.count() == 1
+    });
+    assert_eq!(ended_by_a_signal(&mut server), Some(0));
+    assert!(!socket.exists());
+}

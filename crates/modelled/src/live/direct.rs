@@ -36,13 +36,13 @@ struct Part {
 }
 
 impl Direct {
-    /// On a blank device that is open with `O_DIRECT`.
-    pub(super) fn new(file: File, size: u64) -> io::Result<Direct> {
+    /// On a device that is open with `O_DIRECT`, and blank or not.
+    pub(super) fn new(file: File, size: u64, blank: bool) -> io::Result<Direct> {
         Ok(Direct {
             file,
             // A chunk that begins and ends within blocks has one block more; a page is what each device takes.
             memory: Buffer::new((CHUNK + 2 * BLOCK) as usize, 1)?,
-            written: vec![false; size.div_ceil(UNIT) as usize],
+            written: vec![!blank; size.div_ceil(UNIT) as usize],
         })
     }
 
@@ -119,6 +119,19 @@ mod tests {
 
     const SIZE: usize = 4 << 20;
 
+    #[test]
+    fn what_was_there_before_is_given_up_too() {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, &[7; SIZE]).unwrap();
+        let mut direct = Direct::new(file, SIZE as u64, false).unwrap();
+        direct.discard(1 << 20, 2 << 20).unwrap();
+        let mut all = vec![1; SIZE];
+        direct.read(0, &mut all).unwrap();
+        let zeros = 1 << 20..3 << 20;
+        let is_right = |(at, byte): (usize, &u8)| *byte == if zeros.contains(&at) { 0 } else { 7 };
+        assert!(all.iter().enumerate().all(is_right));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
@@ -128,7 +141,7 @@ mod tests {
             // A file takes what a device takes, and less: the blocks are checked here.
             let file = tempfile::tempfile().unwrap();
             file.set_len(SIZE as u64).unwrap();
-            let mut direct = Direct::new(file, SIZE as u64).unwrap();
+            let mut direct = Direct::new(file, SIZE as u64, true).unwrap();
             prop_assert_eq!(direct.memory.whole().as_ptr().align_offset(4096), 0);
             let mut expected = vec![0_u8; SIZE];
             for (from, len, byte, is_discarded) in writes {

@@ -119,7 +119,12 @@ impl Mounted {
         }
     }
 
-    /// Unmounts it. What still uses it gets errors when the process ends.
+    /// Unmounts it, and ends [`Mounted::serve`]. What still uses it gets errors.
+    pub fn abort(&self) {
+        let _ = unmount(&self.folder, UnmountFlags::DETACH | UnmountFlags::FORCE);
+    }
+
+    /// Unmounts it. What still uses it is served until it is closed.
     pub fn unmount(&self) {
         // It may be unmounted already.
         let _ = unmount(&self.folder, UnmountFlags::DETACH);

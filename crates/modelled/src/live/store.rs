@@ -43,14 +43,15 @@ impl Store {
         }
     }
 
-    /// On a block device that is open for reading and writing past the page cache, at least as large as the store, and blank.
+    /// On a block device that is open for reading and writing past the page cache, and at least as large as the store. A blank one
+    /// is known to have zeros only, so what is given up before it was written needs none.
     ///
     /// # Errors
     /// There is no memory for its requests.
-    pub fn device(file: File, size: u64) -> io::Result<Store> {
+    pub fn device(file: File, size: u64, blank: bool) -> io::Result<Store> {
         Ok(Store {
             size,
-            place: Place::Device(Mutex::new(Direct::new(file, size)?)),
+            place: Place::Device(Mutex::new(Direct::new(file, size, blank)?)),
         })
     }
 

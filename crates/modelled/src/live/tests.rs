@@ -61,7 +61,7 @@ fn what_was_given_up_reads_as_zeros_to_the_byte() {
     for store in [
         Store::memory(SIZE),
         Store::file(file(), SIZE),
-        Store::device(file(), SIZE).unwrap(),
+        Store::device(file(), SIZE, true).unwrap(),
     ] {
         store.write(0, &vec![1; 300_000]).unwrap();
         // Within a page, and from one page over another into a third.

@@ -115,10 +115,16 @@ impl Disk {
     /// Serves until the device is stopped.
     fn serve(&self, mut queue: Queue) -> io::Result<()> {
         let mut due: Vec<Due<Answer>> = Vec::with_capacity(256);
+        // When the answers that are due were found to be.
+        let mut found = 0;
         loop {
             let next = {
                 let mut pace = self.pace();
-                pace.advance(self.now(), &mut due);
+                let now = self.now();
+                for lateness in due.iter().filter_map(|(_, lateness)| *lateness) {
+                    pace.delayed(lateness, now.saturating_sub(found));
+                }
+                pace.advance(now, &mut due);
                 pace.next_in(self.now())
             };
             let none_is_due = due.is_empty();
@@ -142,6 +148,11 @@ impl Disk {
                 let came = self.now();
                 let result = self.moved(&mut queue, &request);
                 self.submit(came, &request, result, &mut due);
+                if !due.is_empty() {
+                    // They leave before the bytes of further requests move.
+                    found = came;
+                    break;
+                }
             }
         }
     }

@@ -3,12 +3,14 @@
 mod control;
 mod driver;
 
+use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom};
+use std::net::Shutdown;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
     }
     let store = match &args.store {
         None => Store::memory(size),
-        Some(path) => stored(path, size)?,
+        Some(path) => stored(path, size, args.controlled)?,
     };
     let interrupt = Interrupt::on_signals()?;
     modelled::live::keep_in_memory();
@@ -97,17 +99,17 @@ fn unfit(path: &Path, why: &str) -> anyhow::Error {
     usage(format!("{path}: {why}; choose another --store"))
 }
 
-/// A store in a file or on persistent memory.
-fn stored(path: &Path, size: u64) -> anyhow::Result<Store> {
+/// A store in a file or on persistent memory, which is `new` where a program has just made it.
+fn stored(path: &Path, size: u64, new: bool) -> anyhow::Result<Store> {
     let is_device = |metadata: Metadata| metadata.file_type().is_block_device();
     if std::fs::metadata(path).is_ok_and(is_device) {
-        return persistent(path, size);
+        return persistent(path, size, new);
     }
     Ok(Store::file(file(path, size)?, size))
 }
 
 /// Persistent memory that has room and nothing on it. A disk takes time of its own, so it is no store; it would be overwritten, too.
-fn persistent(path: &Path, size: u64) -> anyhow::Result<Store> {
+fn persistent(path: &Path, size: u64, new: bool) -> anyhow::Result<Store> {
     let wrong = |why: &str| unfit(path, why);
     let real = std::fs::canonicalize(path)?;
     let name = real.file_name().unwrap_or_default().to_string_lossy();
@@ -127,7 +129,7 @@ fn persistent(path: &Path, size: u64) -> anyhow::Result<Store> {
         let (has, needs) = (words::bytes(has), words::bytes(size));
         return Err(wrong(&format!("has {has}, and the device {needs}")));
     }
-    let store = Store::device(file, size)?;
+    let store = Store::device(file, size, new)?;
     if !store.begins_blank()? {
         return Err(wrong(
             "its first MiB has data, which would be overwritten (dd if=/dev/zero bs=1M count=1 clears it)",
@@ -173,31 +175,73 @@ fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Re
     let listener = UnixListener::bind(path).map_err(wrong)?;
     listener.set_nonblocking(true)?;
     out::say(&format!("fslab: serving on {}", out::path(path)));
-    let mut connections: Vec<UnixStream> = Vec::new();
-    let result = std::thread::scope(|scope| -> anyhow::Result<()> {
-        while !interrupt.is_raised() {
-            match listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false)?;
-                    connections.push(stream.try_clone()?);
-                    scope.spawn(move || {
-                        if let Err(error) = nbd::serve(live, stream) {
-                            out::say(&format!("fslab: a connection ended: {error}"));
-                        }
-                    });
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(TICK),
-                Err(error) => return Err(error.into()),
-            }
-        }
+    let connections = Connections::default();
+    let result = std::thread::scope(|scope| {
+        let result = accept(scope, live, &listener, &connections, interrupt);
         // Connections that are open would keep their threads.
-        for connection in &connections {
-            let _ = connection.shutdown(std::net::Shutdown::Both);
-        }
-        Ok(())
+        connections.shut_down();
+        result
     });
     let _ = std::fs::remove_file(path);
-    result
+    Ok(result?)
+}
+
+/// Takes connections until a signal comes, each with a thread of its own.
+fn accept<'scope, 'env>(
+    scope: &'scope std::thread::Scope<'scope, 'env>,
+    live: &'env Arc<Live>,
+    listener: &UnixListener,
+    connections: &'env Connections,
+    interrupt: &Interrupt,
+) -> io::Result<()> {
+    let mut number = 0;
+    while !interrupt.is_raised() {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(TICK);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        stream.set_nonblocking(false)?;
+        number += 1;
+        connections.add(number, stream.try_clone()?);
+        scope.spawn(move || {
+            if let Err(error) = nbd::serve(live, stream) {
+                out::say(&format!("fslab: a connection ended: {error}"));
+            }
+            // The client waits for the end, which a copy of the socket in an answer under way would delay.
+            connections.end(number);
+        });
+    }
+    Ok(())
+}
+
+/// Open connections by number.
+#[derive(Default)]
+struct Connections(Mutex<BTreeMap<u64, UnixStream>>);
+
+impl Connections {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, number: u64, stream: UnixStream) {
+        self.open().insert(number, stream);
+    }
+
+    fn end(&self, number: u64) {
+        if let Some(stream) = self.open().remove(&number) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn shut_down(&self) {
+        for stream in self.open().values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 fn on_fuse<'scope, 'env>(
@@ -229,7 +273,11 @@ fn on_fuse<'scope, 'env>(
     while !interrupt.is_raised() && !is_over() && !server.is_finished() {
         std::thread::sleep(TICK);
     }
-    mounted.unmount();
+    if interrupt.is_raised() {
+        mounted.abort();
+    } else {
+        mounted.unmount();
+    }
     ended(server)
 }
 
