@@ -12,7 +12,7 @@ use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-use super::process::{Program, by_number, need, words};
+use super::process::{Cpus, Program, by_number, need, words};
 use super::{Disk, Error, MARK, Machine, PORT, VIRTIO};
 use crate::initramfs;
 
@@ -100,7 +100,10 @@ pub(super) fn program(
         environment: Vec::new(),
         passed,
         own: None,
-        pinned: false,
+        cpus: match accelerator {
+            Accelerator::Virtual => Cpus::OneFirstThreadBefore,
+            Accelerator::Kvm | Accelerator::Tcg => Cpus::Any,
+        },
     })
 }
 

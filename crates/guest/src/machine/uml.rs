@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-use super::process::{Program, by_number, need, words};
+use super::process::{Cpus, Program, by_number, need, words};
 use super::{Error, MARK, Machine};
 use crate::initramfs;
 
@@ -105,7 +105,11 @@ pub(super) fn program(machine: &Machine, channel: &UnixStream) -> Result<Program
         passed,
         own: unmounted,
         // Its processes take turns, unless it has several CPUs.
-        pinned: !machine.append.iter().any(|word| word.starts_with("ncpus=")),
+        cpus: if machine.append.iter().any(|word| word.starts_with("ncpus=")) {
+            Cpus::Any
+        } else {
+            Cpus::One
+        },
     })
 }
 
