@@ -17,6 +17,6 @@ mod throttle;
 pub use cache::{Cache, CacheCounts};
 pub use counting::{Counting, IoCounts};
 pub use faulty::Faulty;
-pub use on_model::OnModel;
+pub use on_model::{Lateness, OnModel};
 pub use recording::{Entry, Recording};
 pub use throttle::{Throttle, ThrottleLimits};

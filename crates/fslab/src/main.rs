@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod exit;
 mod out;
+mod output_file;
 mod terminal;
 
 use std::process::ExitCode;

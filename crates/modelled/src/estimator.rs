@@ -62,6 +62,7 @@ impl Estimator {
             place: job.place(),
             think_limit_ms: job.think_limit_ms(),
             live: false,
+            answers: None,
             cannot_tell: job.cannot_tell(),
             cpu: job.cpu(),
             runs: self.runs,

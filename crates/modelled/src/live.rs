@@ -19,6 +19,7 @@ use std::sync::mpsc::{TryRecvError, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use device::Served;
 use device::{Model, Op};
 
 use self::pace::{Due, Pace, Work};
@@ -31,27 +32,6 @@ type Answer = Box<dyn FnOnce() -> u64 + Send>;
 struct State {
     pace: Pace<Answer>,
     is_over: bool,
-}
-
-/// What a server has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Served {
-    /// Requests.
-    pub requests: u64,
-    /// Sum of their modelled times, ns.
-    pub modelled: u64,
-    /// Sum of the times by which their answers left late, ns.
-    pub lateness: u64,
-    /// Answers that left more than 50 us late.
-    pub late: u64,
-}
-
-impl Served {
-    /// Whether times that were measured with it stand for the device: at most 1 % of the answers more than 50 us late, and the mean
-    /// lateness at most 5 % of the mean time.
-    pub fn is_sound(&self) -> bool {
-        self.late * 100 <= self.requests && self.lateness * 20 <= self.modelled
-    }
 }
 
 /// A modelled device with a store.

@@ -5,7 +5,7 @@ mod tests;
 mod text;
 
 use device::replay::{Bound, Mark};
-use device::{Catalogue, Device, Kind, Nanoseconds, Origin, Usage};
+use device::{Catalogue, Device, Kind, Nanoseconds, Origin, Served, Usage};
 use serde::Serialize;
 
 use crate::trace::Source;
@@ -34,6 +34,9 @@ pub struct Report {
     /// Whether its recorded time is that of reads that waited for the model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
+    /// How late these reads were answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
     /// What the mode cannot tell.
     pub cannot_tell: &'static str,
     /// Factor of processor times.
@@ -52,6 +55,30 @@ pub struct Report {
     pub doubts: Vec<String>,
     /// One for each device.
     pub devices: Vec<DeviceReport>,
+}
+
+/// How late the answers of a device in real time were.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Answers {
+    /// Requests that were answered.
+    pub count: u64,
+    /// Mean time by which answers were late, us.
+    pub mean_late_us: f64,
+    /// Answers that were more than 50 us late, percent.
+    pub late_percent: f64,
+    /// Whether times that were measured with them stand for the device.
+    pub in_time: bool,
+}
+
+impl From<Served> for Answers {
+    fn from(served: Served) -> Answers {
+        Answers {
+            count: served.requests,
+            mean_late_us: served.mean_lateness() / 1e3,
+            late_percent: served.late_percent(),
+            in_time: served.is_sound(),
+        }
+    }
 }
 
 /// A device.

@@ -1,10 +1,10 @@
 //! A source that is as slow as a modelled device, in real time.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use device::{Completion as Done, Model, Request as ModelRequest};
+use device::{Completion as Done, Model, Request as ModelRequest, Served};
 
 use crate::error::{OpenError, ReadError};
 use crate::queue::{Completion, Queue, Request};
@@ -14,6 +14,8 @@ use crate::source::BlockSource;
 struct State {
     model: Box<dyn Model>,
     next: u64,
+    /// When those in flight were submitted.
+    submitted: HashMap<u64, u64>,
     /// When requests were done that were not yet handed out.
     done: HashMap<u64, u64>,
     buffer: Vec<Done>,
@@ -41,7 +43,31 @@ pub struct OnModel<S> {
     inner: S,
     origin: Instant,
     state: Mutex<State>,
+    served: Lateness,
     changed: Condvar,
+}
+
+/// How late the reads of a source are answered, also after it was given away.
+#[derive(Clone, Debug, Default)]
+pub struct Lateness(Arc<Mutex<Served>>);
+
+impl Lateness {
+    /// The reads so far.
+    pub fn so_far(&self) -> Served {
+        *self.served()
+    }
+
+    fn served(&self) -> MutexGuard<'_, Served> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A read that the model has done.
+#[derive(Clone, Copy)]
+struct Read {
+    number: u64,
+    submitted: u64,
+    done: u64,
 }
 
 impl<S: BlockSource> OnModel<S> {
@@ -53,11 +79,26 @@ impl<S: BlockSource> OnModel<S> {
             state: Mutex::new(State {
                 model,
                 next: 0,
+                submitted: HashMap::new(),
                 done: HashMap::new(),
                 buffer: Vec::new(),
             }),
+            served: Lateness::default(),
             changed: Condvar::new(),
         }
+    }
+
+    /// How late its reads are answered.
+    pub fn lateness(&self) -> Lateness {
+        self.served.clone()
+    }
+
+    /// A read is handed out, to one who has waited for it since `since`.
+    fn hand_out(&self, read: Read, since: u64) {
+        // One who came later has not waited for the device, but worked.
+        let late = self.now().saturating_sub(read.done.max(since));
+        let modelled = read.done.saturating_sub(read.submitted);
+        self.served.served().add(modelled, late);
     }
 
     fn now(&self) -> u64 {
@@ -68,25 +109,26 @@ impl<S: BlockSource> OnModel<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a read to the model and returns its number there.
-    fn submit(&self, offset: u64, len: u64) -> u64 {
+    /// Gives a read to the model; returns its number there, and when that was.
+    fn submit(&self, offset: u64, len: u64) -> (u64, u64) {
         let mut state = self.state();
         // The clock is read under the lock: the model must not see time go back.
         let now = self.now();
         state.run(now);
         let tag = state.next;
         state.next += 1;
+        state.submitted.insert(tag, now);
         state
             .model
             .submit(now, ModelRequest::read(tag, offset, len));
         drop(state);
         // Another may sleep until an event that is now later, or earlier.
         self.changed.notify_all();
-        tag
+        (tag, now)
     }
 
     /// Waits until the model has done one of some reads; the one that was done first.
-    fn wait_for<'t>(&self, tags: &(impl Iterator<Item = &'t u64> + Clone)) -> Option<u64> {
+    fn wait_for<'t>(&self, tags: &(impl Iterator<Item = &'t u64> + Clone)) -> Option<Read> {
         let mut state = self.state();
         loop {
             state.run(self.now());
@@ -94,9 +136,14 @@ impl<S: BlockSource> OnModel<S> {
                 .clone()
                 .filter_map(|tag| Some((*state.done.get(tag)?, *tag)))
                 .min();
-            if let Some((_, tag)) = first {
-                state.done.remove(&tag);
-                return Some(tag);
+            if let Some((done, number)) = first {
+                state.done.remove(&number);
+                let submitted = state.submitted.remove(&number).unwrap_or(done);
+                return Some(Read {
+                    number,
+                    submitted,
+                    done,
+                });
             }
             // A model that has nothing to do will not finish them either.
             let next = state.model.next_event()?;
@@ -115,9 +162,11 @@ impl<S: BlockSource> crate::source::Layer for OnModel<S> {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), ReadError> {
-        let tag = self.submit(offset, buf.len() as u64);
+        let (tag, since) = self.submit(offset, buf.len() as u64);
         let result = self.inner.read_at(buf, offset);
-        self.wait_for(&std::iter::once(&tag));
+        if let Some(read) = self.wait_for(&std::iter::once(&tag)) {
+            self.hand_out(read, since);
+        }
         result
     }
 
@@ -157,7 +206,7 @@ impl<S: BlockSource> Queue for OnModelQueue<'_, S> {
         if !self.has_room() || !self.inner.has_room() {
             return Err(request);
         }
-        let number = self.source.submit(request.offset, request.len as u64);
+        let (number, _) = self.source.submit(request.offset, request.len as u64);
         self.tags.insert(number, request.tag);
         request.tag = number;
         self.inner.submit(request).map_err(|mut refused| {
@@ -174,9 +223,11 @@ impl<S: BlockSource> Queue for OnModelQueue<'_, S> {
         if self.tags.is_empty() {
             return None;
         }
+        let since = self.source.now();
         // The source below works while this thread sleeps.
         self.inner.flush();
-        let number = self.source.wait_for(&self.tags.keys())?;
+        let read = self.source.wait_for(&self.tags.keys())?;
+        let number = read.number;
         let mut completion = loop {
             if let Some(held) = self.held.remove(&number) {
                 break held;
@@ -185,6 +236,7 @@ impl<S: BlockSource> Queue for OnModelQueue<'_, S> {
             self.held.insert(done.tag, done);
         };
         completion.tag = self.tags.remove(&number)?;
+        self.source.hand_out(read, since);
         Some(completion)
     }
 }
@@ -212,7 +264,15 @@ mod tests {
             source.read_at(&mut buf, (i * 37 % 100) << 30).unwrap();
         }
         // Five random reads of a disk of 15,000 rpm: no more is certain than a tenth of the mean.
-        assert!(begin.elapsed() > Duration::from_millis(3));
+        let elapsed = begin.elapsed();
+        assert!(elapsed > Duration::from_millis(3));
+        let served = source.lateness().so_far();
+        assert_eq!(served.requests, 5);
+        let waited = Duration::from_nanos(served.modelled + served.lateness);
+        assert!(
+            waited <= elapsed && served.modelled > 3_000_000,
+            "{served:?}"
+        );
     }
 
     #[test]

@@ -75,16 +75,43 @@ fn the_studies_have_their_hardware() {
 }
 
 #[test]
+fn zones_stand_for_the_inner_rate() {
+    let mut catalogue = Catalogue::default();
+    let zoned = DISK.replace(
+        "inner = \"73 MB/s\" }",
+        "zones = [[0, 1000], [500, 600]] }\ncylinders = 1000",
+    );
+    catalogue.add("my.toml", &zoned).unwrap();
+    let limits = crate::limits(|| catalogue.model("d", Variation::Nominal)).unwrap();
+    let [outer, _, inner] = limits.sequential;
+    assert!((outer / 125e6 - 1.0).abs() < 0.01, "{limits:?}");
+    assert!((inner / outer - 0.6).abs() < 0.01, "{limits:?}");
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     for (change, line, words) in [
+        (("outer = \"125 MB/s\", ", ""), 6, "`rate.outer` is missing"),
+        (("rpm = 15000", "rpm = \"fast\""), 4, "expected a number"),
+        (
+            ("rpm = 15000", "rpm = 15000\nqueue = -1"),
+            5,
+            "a whole number of 0",
+        ),
+        (("\"73 MB/s\"", "\"1 B/s\""), 6, "at least 1 kB/s"),
+        (
+            ("surfaces = 8", "surfaces = 8\nstands_for = \"a\\nb\""),
+            8,
+            "`stands_for` must be one line",
+        ),
         (("surfaces = 8", "surfases = 8"), 7, "surfases"),
-        (("rpm = 15000", "rpm = 1"), 1, "`rpm`: 1 must be between"),
-        (("average = 3.5", "average = 2.0"), 1, "0.334"),
-        (("inner = \"73", "inner = \"173"), 1, "must not be above"),
+        (("rpm = 15000", "rpm = 1"), 4, "`rpm`: 1 must be between"),
+        (("average = 3.5", "average = 2.0"), 5, "0.334"),
+        (("inner = \"73", "inner = \"173"), 6, "must not be above"),
         (("\"300 GB\"", "\"300 XB\""), 3, "is not a size"),
         (
             ("surfaces = 8", "level = 0\nsurfaces = 8"),
-            1,
+            7,
             "`level` is not a key of this kind",
         ),
         (
@@ -109,7 +136,7 @@ fn what_is_wrong_is_named_with_its_line() {
                 "inner = \"73 MB/s\" }",
                 "zones = [[0, 100], [500, 1000]] }\ncylinders = 1000",
             ),
-            1,
+            6,
             "an inner zone must not have more sectors",
         ),
         (
@@ -117,7 +144,7 @@ fn what_is_wrong_is_named_with_its_line() {
                 "inner = \"73 MB/s\" }",
                 "inner = \"73 MB/s\", zones = [[0, 1000], [500, 100]] }\ncylinders = 1000",
             ),
-            1,
+            6,
             "follows from `rate.zones`",
         ),
         (
@@ -125,7 +152,7 @@ fn what_is_wrong_is_named_with_its_line() {
                 "surfaces = 8",
                 "surfaces = 8\ncontroller = { request_ms = 0.1, read_ahead = 4 }",
             ),
-            1,
+            8,
             "`controller.read_ahead` needs",
         ),
     ] {

@@ -3,6 +3,8 @@
 //! Drives are sold in decimal units, so `kB`, `MB`, `GB` and `TB` are powers of 1000 here. `KiB` to `TiB` and
 //! single letters are powers of 1024, as everywhere else in fslab.
 
+use std::ops::RangeInclusive;
+
 use serde::de::{Deserialize, Deserializer, Error};
 
 use crate::array::Level;
@@ -21,6 +23,9 @@ pub(crate) struct LevelName(pub(crate) Level);
 
 /// The largest size: 8 EiB, so that sums of two stay within 64 bits.
 const LARGEST: f64 = 9_223_372_036_854_775_808.0;
+
+/// Rates, bytes a second. At less a request of 4 GiB takes weeks, and sums of such times do not fit 64 bits of nanoseconds.
+const RATES: RangeInclusive<f64> = 1e3..=1e15;
 
 fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -66,7 +71,7 @@ impl<'de> Deserialize<'de> for Size {
         let bytes = parse(&text).ok_or_else(|| {
             let quoted = words::quoted(&text);
             D::Error::custom(format!(
-                "{quoted} is not a size (like \"300 GB\" or \"128k\")"
+                "{quoted} is not a size: a number with B, kB, MB, GB, TB, KiB (k), MiB (m), GiB (g) or TiB (t), below 8 EiB"
             ))
         })?;
         Ok(Size(bytes as u64))
@@ -79,10 +84,12 @@ impl<'de> Deserialize<'de> for Rate {
         let rate = text
             .strip_suffix("/s")
             .and_then(parse)
-            .filter(|rate| *rate >= 1.0);
+            .filter(|rate| RATES.contains(rate));
         rate.map(Rate).ok_or_else(|| {
             let quoted = words::quoted(&text);
-            D::Error::custom(format!("{quoted} is not a rate (like \"125 MB/s\")"))
+            D::Error::custom(format!(
+                "{quoted} is not a rate (like \"125 MB/s\"; at least 1 kB/s, at most 1000 TB/s)"
+            ))
         })
     }
 }

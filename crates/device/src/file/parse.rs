@@ -23,6 +23,9 @@ struct File {
     device: BTreeMap<String, Spanned<Table>>,
 }
 
+/// Bytes of what a device stands for.
+const LONGEST_TEXT: usize = 200;
+
 /// All keys of all kinds. One struct, so that an unknown key is found where it is.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,9 +89,12 @@ struct SeekTable {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like { outer = \"125 MB/s\", inner = \"73 MB/s\" }"
+)]
 struct RateTable {
-    outer: Rate,
+    outer: Option<Rate>,
     inner: Option<Rate>,
     #[serde(default)]
     zones: Vec<(u64, u64)>,
@@ -163,17 +169,58 @@ pub(crate) fn devices(file: &str, text: &str) -> Result<Vec<Device>, Error> {
         line: line_of(text, span.map_or(0, |span| span.start)),
         message: message.replace('\n', " "),
     };
-    let parsed: File = toml::from_str(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
+    let parsed: File = toml::from_str(text).map_err(|e| at(e.span(), in_words(e.message())))?;
     let mut devices = Vec::with_capacity(parsed.device.len());
     for (name, table) in parsed.device {
         let span = table.span();
         let line = line_of(text, span.start);
-        let wrong = |message: String| at(Some(span.clone()), format!("device {name}: {message}"));
+        let wrong = |message: String| {
+            let line = line_of_key(text, span.start, &message).unwrap_or(line);
+            let (file, message) = (file.to_owned(), format!("device {name}: {message}"));
+            Error::File {
+                file,
+                line,
+                message: message.replace('\n', " "),
+            }
+        };
         let table = table.into_inner();
         check_name(&name).map_err(wrong)?;
         devices.push(device(&name, file, line, table).map_err(wrong)?);
     }
     Ok(devices)
+}
+
+/// What is expected, in words of a file and not of a program.
+fn in_words(message: &str) -> String {
+    let words = [
+        ("expected usize", "expected a whole number of 0 or more"),
+        ("expected u32", "expected a whole number of 0 or more"),
+        ("expected u64", "expected a whole number of 0 or more"),
+        ("expected f64", "expected a number"),
+    ];
+    let replace = |text: String, (from, to): (&str, &str)| text.replace(from, to);
+    words.into_iter().fold(message.to_owned(), replace)
+}
+
+/// The line of the key that a message begins with (`` `seek_ms.full` ``), in the table that begins at a byte.
+fn line_of_key(text: &str, begin: usize, message: &str) -> Option<usize> {
+    let key = message.strip_prefix('`')?.split('`').next()?;
+    let table = text.get(begin..)?;
+    let end = table
+        .get(1..)?
+        .find("\n[")
+        .map_or(table.len(), |end| end + 1);
+    // The part of a table that stands on one line, or the table itself.
+    let parts = [key.rsplit('.').next()?, key.split('.').next()?];
+    let lines = || table[..end].lines().enumerate().skip(1);
+    let holds = |line: &str, part: &str| {
+        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.any(|word| word == part)
+    };
+    let found = parts
+        .into_iter()
+        .find_map(|part| lines().find(|(_, line)| holds(line, part)));
+    Some(line_of(text, begin) + found?.0)
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -191,6 +238,12 @@ fn check_name(name: &str) -> Result<(), String> {
 
 fn device(name: &str, file: &str, line: usize, table: Table) -> Result<Device, String> {
     refuse_other_kinds(&table)?;
+    let is_printable = !table.stands_for.chars().any(char::is_control);
+    if !is_printable || table.stands_for.len() > LONGEST_TEXT {
+        return Err(format!(
+            "`stands_for` must be one line of at most {LONGEST_TEXT} bytes"
+        ));
+    }
     let figures = figures(&table)?;
     let kind = match table.kind {
         KindName::Disk => Kind::Disk(disk(&table)?),
@@ -349,12 +402,22 @@ fn count<T: PartialOrd + std::fmt::Display + Copy>(
     Err(format!("`{key}`: {value} must be between {from} and {to}"))
 }
 
+/// Bytes in whole sectors.
+fn sectors(key: &str, bytes: u64, most: u64) -> Result<u64, String> {
+    if (512..=most).contains(&bytes) && bytes.is_multiple_of(512) {
+        return Ok(bytes);
+    }
+    Err(format!(
+        "`{key}`: {bytes} must be a multiple of 512 between 512 and {most}"
+    ))
+}
+
 fn disk(table: &Table) -> Result<Disk, String> {
     let seek = needed("seek_ms", table.seek_ms.as_ref())?;
     let rate = needed("rate", table.rate.as_ref())?;
     let none = CacheTable::default();
     let cache = table.cache.as_ref().unwrap_or(&none);
-    let outer = rate.outer.0;
+    let outer = needed("rate.outer", rate.outer)?.0;
     let inner = match rate.inner {
         Some(inner) => inner.0,
         None if rate.zones.is_empty() => {
@@ -474,7 +537,7 @@ fn ssd(table: &Table) -> Result<Ssd, String> {
         channels: count("flash.channels", flash.channels, 1, 1024)?,
         dies: count("flash.dies", flash.dies, 1, 1024)?,
         planes: count("flash.planes", flash.planes.unwrap_or(1), 1, 16)?,
-        page: count("flash.page", page, 512, 1 << 24)?,
+        page: sectors("flash.page", page, 1 << 24)?,
         read: time("flash.read_us", flash.read_us)?,
         read_step: time("flash.read_step_us", flash.read_step_us)?,
         program: time("flash.program_us", flash.program_us)?,
@@ -511,6 +574,9 @@ fn array(table: &Table) -> Result<Array, String> {
     let mut failed = table.failed.clone();
     failed.sort_unstable();
     failed.dedup();
+    if failed.len() < table.failed.len() {
+        return Err("`failed` names a member twice".to_owned());
+    }
     if failed.last().is_some_and(|last| *last >= number) || failed.len() > level.redundancy(number)
     {
         return Err(
@@ -526,7 +592,7 @@ fn array(table: &Table) -> Result<Array, String> {
     }
     Ok(Array {
         level,
-        chunk: count("chunk", chunk, 512, 1 << 30)?,
+        chunk: sectors("chunk", chunk, 1 << 30)?,
         members,
         failed,
         rebuild: table.rebuild.map(|rate| rate.0),
@@ -561,8 +627,8 @@ fn controller(table: &ControllerTable, chunk: u64) -> Result<Controller, String>
     let unit = table
         .unit
         .map_or(if cache > 0 { chunk } else { 0 }, |size| size.0);
-    if unit > 0 {
-        count("controller.unit", unit, 512, 1 << 30)?;
+    if unit > 0 || table.unit.is_some() {
+        sectors("controller.unit", unit, 1 << 30)?;
     } else if table.read_ahead > 0 {
         return Err(
             "`controller.read_ahead` needs `controller.unit` or `controller.cache`".to_owned(),

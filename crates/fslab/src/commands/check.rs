@@ -55,8 +55,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let wanted = match modelled::Wanted::of(args, first.len()) {
         Ok(wanted) => wanted,
         Err(refusal) => {
-            out::say(&format!("fslab: {}", out::error_line(&refusal.0)));
-            return Ok(exit::FSCK_USAGE);
+            out::say(&format!("fslab: {}", out::error_line(&refusal.why)));
+            return Ok(refusal.code);
         }
     };
     drop(first);
@@ -84,7 +84,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     } else {
         &terminal
     };
-    let (checked, estimate) = match &wanted {
+    let (checked, reads) = match &wanted {
         None => (checker.check(&*source, &options, observer), None),
         Some(wanted) => recorded(wanted, source, &*checker, &options, observer)?,
     };
@@ -110,10 +110,14 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         out::print(&without_findings(&report::json(&report, judge)?, &other)?)?;
         return Ok(operational(&other.message));
     }
-    let text = rendered(args, &report, judge, estimate.as_ref())?;
+    let estimate = reads.as_ref().and_then(|reads| reads.estimate.as_ref());
+    let text = rendered(args, &report, judge, estimate)?;
     out::print(&text)?;
     if let Some(estimate) = estimate.filter(|_| args.format == CheckFormat::Text) {
         out::print(&format!("\n{}", estimate.text()))?;
+    }
+    if let Some(reads) = reads {
+        reads.kept?;
     }
     Ok(report.verdict(judge).exit_code)
 }
@@ -170,8 +174,16 @@ fn rendered(
     })
 }
 
-/// A check whose reads are recorded, and what it would take on the device; none if there is no report.
-type RecordedCheck = (Result<report::Report, Failure>, Option<::modelled::Report>);
+/// What the reads of a check were recorded for.
+struct Recorded {
+    /// Whether they are in the file that was asked for. The verdict does not depend on it.
+    kept: Result<(), ::modelled::Error>,
+    /// What the check would take on the device.
+    estimate: Option<::modelled::Report>,
+}
+
+/// A check whose reads are recorded; none of a check that has no report.
+type RecordedCheck = (Result<report::Report, Failure>, Option<Recorded>);
 
 fn recorded(
     wanted: &modelled::Wanted<'_>,
@@ -181,14 +193,17 @@ fn recorded(
     observer: &dyn ::check::Observer,
 ) -> anyhow::Result<RecordedCheck> {
     let source = wanted.recorded(source)?;
-    let notes = modelled::Notes::new(observer, || source.now());
-    let checked = checker.check(&source, options, &notes);
-    let (passes, end) = (notes.passes(), source.now());
-    let estimate = match &checked {
-        Ok(_) => wanted.report(&source, &passes, end)?,
-        Err(_) => None,
-    };
-    Ok((checked, estimate))
+    let recording = &source.recording;
+    let notes = modelled::Notes::new(observer, || recording.now());
+    let checked = checker.check(recording, options, &notes);
+    let (passes, end) = (notes.passes(), recording.now());
+    if checked.is_err() {
+        return Ok((checked, None));
+    }
+    let record = modelled::Wanted::record(&source, &passes, end)?;
+    let kept = wanted.keep(&record);
+    let estimate = wanted.report(&source, record, &passes)?;
+    Ok((checked, Some(Recorded { kept, estimate })))
 }
 
 impl ::check::Observer for Terminal {

@@ -5,6 +5,7 @@ pub(crate) mod serve;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use anyhow::Context as _;
 use modelled::drives::Drives;
 use modelled::studies::Table;
 use modelled::{Estimator, bench, catalogue, check_file};
@@ -12,6 +13,7 @@ use serde_json::json;
 
 use crate::cli::DocumentFormat;
 use crate::cli::device::{DeviceBenchArgs, DeviceCheckArgs, DeviceListArgs, DeviceShowArgs};
+use crate::output_file::OutputFile;
 use crate::{exit, out};
 
 pub(crate) fn list(args: &DeviceListArgs) -> anyhow::Result<u8> {
@@ -168,29 +170,25 @@ pub(crate) fn bench(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
 }
 
 fn fit(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
-    let wrong = |path: &Path, error: std::io::Error| {
+    let device = Path::new(&args.name);
+    // Before the seconds of measuring.
+    let unfit = |path: &Path, error: std::io::Error| {
         let why = format!("{}: {error}; choose another --write", out::path(path));
         lab::Error::Preflight(why)
     };
-    // Before the seconds of measuring. A file that is there stays as it is until there is another.
-    let mut is_new = false;
-    if let Some(path) = &args.write {
-        is_new = !path.exists();
-        let mut options = std::fs::OpenOptions::new();
-        let opened = options.append(true).create(true).open(path);
-        opened.map_err(|error| wrong(path, error))?;
-    }
-    let fit = modelled::fit::fit(Path::new(&args.name), FITTED).inspect_err(|_| {
-        if let Some(path) = args.write.as_ref().filter(|_| is_new) {
-            let _ = std::fs::remove_file(path);
-        }
-    })?;
-    if let Some(path) = &args.write {
-        std::fs::write(path, &fit.file).map_err(|error| wrong(path, error))?;
-    }
+    let file = args.write.as_ref().map(|path| {
+        let file = OutputFile::at(path, device).map_err(|error| unfit(path, error))?;
+        Ok::<_, lab::Error>((path, file))
+    });
+    let file = file.transpose()?;
+    let fit = modelled::fit::fit(device, FITTED)?;
     out::print(&match args.format {
         DocumentFormat::Text => fit.text(),
         DocumentFormat::Json => serde_json::to_string_pretty(&fit)?,
     })?;
+    if let Some((path, file)) = file {
+        let written = file.write(|out| out.write_all(fit.file.as_bytes()));
+        written.with_context(|| format!("the device file {}", out::path(path)))?;
+    }
     Ok(exit::OK)
 }

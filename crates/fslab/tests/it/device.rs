@@ -332,6 +332,12 @@ fn a_live_check_waits_and_finds_the_same() {
     );
     assert!(live > 0.5 * nominal, "{live} {nominal}");
     assert!(number(row, "/requests") > 3.0);
+    // Whether it was in time depends on what else the machine does.
+    let answers = &document["modelled"]["answers"];
+    assert!(number(answers, "/count") >= number(row, "/requests"));
+    assert!(answers["in_time"].is_boolean(), "{answers}");
+    let late = "Live reads were answered ";
+    assert!(stdout(&text).contains(late), "{}", stdout(&text));
 }
 
 #[test]
@@ -400,4 +406,32 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
     // The device file cannot be written: said before anything is measured.
     let line = refused(&["./small", "--write", "no/folder/it.toml"]);
     assert!(line.contains("choose another --write"), "{line}");
+}
+
+/// A result must not take the place of what it is about, nor of a disk; a file that cannot be written costs no verdict.
+#[test]
+fn a_record_overwrites_nothing_that_is_read_and_costs_no_verdict() {
+    let scratch = Scratch::new();
+    filesystem(&scratch);
+    let image = fs::read(scratch.join("disk.img")).unwrap();
+    for args in [
+        &["check", "disk.img", "--record", "disk.img"][..],
+        &["device", "bench", "./disk.img", "--write", "disk.img"],
+    ] {
+        let output = run_in(scratch.path(), args);
+        assert_code(&output, if args[0] == "check" { 8 } else { 2 });
+        assert!(error_line(&output).contains("is what is read, and would be overwritten"));
+        assert!(fs::read(scratch.join("disk.img")).unwrap() == image);
+    }
+    if !Path::new("/dev/full").exists() {
+        testkit::skip!("needs /dev/full");
+        return;
+    }
+    let output = run_in(
+        scratch.path(),
+        &["check", "disk.img", "--record", "/dev/full"],
+    );
+    assert_code(&output, 8);
+    assert!(stdout(&output).contains("clean"), "{}", stdout(&output));
+    assert!(error_line(&output).contains("/dev/full: "));
 }

@@ -17,6 +17,8 @@ const HEAD: usize = 8 + 4 + 4 + 8 + 8;
 /// Most passes, and most bytes of a name.
 const MOST_PASSES: u32 = 256;
 const LONGEST_NAME: usize = 64;
+/// Latest time of a read that a record can hold, ns.
+const LATEST: u64 = (1 << 48) - 1;
 
 impl Record {
     /// Whether a file begins as a record does; a file that cannot be read does not.
@@ -59,8 +61,9 @@ impl Record {
     /// It cannot be read, or is no record; one line with its path.
     pub fn read(path: &Path) -> Result<Record, Error> {
         let named = |why: String| Error::Record(format!("{}: {why}", path.display()));
+        let again = "; record it anew: fslab check --record";
         let refused = |refused: Refused| match refused {
-            Refused::Other(why) => named(why),
+            Refused::Other(why) => named(why + again),
             Refused::Short(why) => Error::Short {
                 name: path.display().to_string(),
                 why,
@@ -105,7 +108,7 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, Refused> {
         u64::from_le_bytes(eight)
     };
     if head[..8] != MAGIC {
-        return Err("is no record of a check (fslab check --record)".into());
+        return Err("is no record of a check".into());
     }
     if number(8, 4) != u64::from(VERSION) {
         return Err(format!("is of version {}, not {VERSION}", number(8, 4)).into());
@@ -138,14 +141,42 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, Refused> {
         });
     }
     record.entries.reserve_exact(entries as usize);
-    for _ in 0..entries {
-        record.entries.push(Entry::from_bytes(&take(input)?));
+    for number in 1..=entries {
+        let bytes = take(input)?;
+        let entry = Entry::from_bytes(&bytes);
+        if let Some(why) = wrong(&entry, &bytes, record.end) {
+            return Err(format!("is damaged: read {number} {why}").into());
+        }
+        record.entries.push(entry);
     }
     let sorted = record.passes.is_sorted_by_key(|pass| pass.began);
     if !sorted {
         return Err("has passes that are not in order".into());
     }
+    let last = record.passes.last().map_or(0, |pass| pass.began);
+    if last.max(record.end) > record.end.min(LATEST) {
+        return Err("is damaged: its end is before its last pass, or years later".into());
+    }
     Ok(record)
+}
+
+/// What cannot be in a read.
+fn wrong(entry: &Entry, bytes: &[u8; Entry::BYTES], end: u64) -> Option<&'static str> {
+    // Whether it was handed out, and a byte of zeros.
+    let is_flagged = bytes[22] <= 1 && bytes[23] == 0;
+    let in_order = !entry.is_taken || entry.submitted <= entry.delivered;
+    let last = entry.submitted.max(entry.delivered);
+    let found = [
+        (entry.len == 0, "has no bytes"),
+        (
+            entry.offset.checked_add(entry.len.into()).is_none(),
+            "ends past the last address",
+        ),
+        (!is_flagged, "has a flag that is none"),
+        (!in_order, "was handed out before it was asked for"),
+        (last > end, "is later than the end of the check"),
+    ];
+    found.into_iter().find(|(is, _)| *is).map(|(_, why)| why)
 }
 
 fn pass(input: &mut dyn Read) -> Result<Pass, Refused> {
@@ -252,6 +283,13 @@ mod tests {
         assert!(changed(HEAD + 9, 1).contains("a name of 258 bytes"));
         assert!(changed(HEAD + 10, 0xff).contains("no text"));
         assert!(changed(HEAD + 7, 1).contains("not in order"));
+        // Of the end, which no read can be as late as, and of the last read: its length, whether it was handed out, and when.
+        assert!(changed(30, 1).contains("years later"));
+        let last = good.len() - Entry::BYTES;
+        assert!(changed(last + 22, 7).contains("read 20 has a flag"));
+        assert!(changed(last + 21, 1).contains("read 20 is later than the end"));
+        assert!(changed(last + 25, 0).contains("read 20 has no bytes"));
+        assert!(changed(last + 17, 0).contains("read 20 was handed out before"));
     }
 
     proptest! {

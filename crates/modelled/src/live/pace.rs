@@ -6,8 +6,6 @@ use device::{Completion, Model, Op, Request};
 
 use super::Served;
 
-/// Answers that leave later than this after they are due are late.
-const LATE: u64 = 50_000;
 /// Requests for which there is room from the start: more than a host has in flight.
 const ROOM: usize = 1024;
 
@@ -108,10 +106,8 @@ impl<T> Pace<T> {
         for done in buffer.drain(..) {
             if let Some((submitted, with)) = self.waiting.remove(&done.tag) {
                 let lateness = (now + lead).saturating_sub(done.at);
-                self.served.requests += 1;
-                self.served.modelled += done.at.saturating_sub(submitted);
-                self.served.lateness += lateness;
-                self.served.late += u64::from(lateness > LATE);
+                let modelled = done.at.saturating_sub(submitted);
+                self.served.add(modelled, lateness);
                 due.push((with, Some(lateness)));
             }
         }
@@ -120,31 +116,12 @@ impl<T> Pace<T> {
 
     /// An answer that was this late when it was due left `more` ns later: its bytes were not there yet.
     pub(super) fn delayed(&mut self, lateness: u64, more: u64) {
-        self.served.lateness += more;
-        self.served.late += u64::from(lateness <= LATE && lateness + more > LATE);
+        self.served.delay(lateness, more);
     }
 
     /// Nanoseconds until something is to be done; none while the model is idle.
     pub(super) fn next_in(&self, now: u64) -> Option<u64> {
         let at = self.model.next_event()?;
         Some(at.saturating_sub(now + self.lead.unwrap_or(0)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_is_late_once_also_where_its_bytes_come_later() {
-        let catalogue = device::Catalogue::shipped().unwrap();
-        let model = catalogue.model("nvme-2018", device::Variation::Nominal);
-        let mut pace: Pace<()> = Pace::new(model.unwrap());
-        pace.delayed(LATE - 10_000, 20_000);
-        assert_eq!((pace.served().late, pace.served().lateness), (1, 20_000));
-        // Counted already when it was due.
-        pace.delayed(LATE + 1, 20_000);
-        pace.delayed(10_000, 20_000);
-        assert_eq!((pace.served().late, pace.served().lateness), (1, 60_000));
     }
 }

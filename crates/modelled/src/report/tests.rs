@@ -60,6 +60,7 @@ fn report() -> Report {
         place: None,
         think_limit_ms: None,
         live: false,
+        answers: None,
         cannot_tell: job.cannot_tell(),
         cpu: 1.0,
         runs: estimator.runs,

@@ -16,6 +16,21 @@ pub(super) fn text(report: &Report) -> String {
     for device in &report.devices {
         line(&mut out, &answer(device, report.live));
     }
+    if let Some(answers) = &report.answers {
+        let late = words::short_time(answers.mean_late_us / 1e6);
+        let percent = answers.late_percent;
+        let verdict = if answers.in_time {
+            "."
+        } else {
+            ": this machine is too slow or too busy for the time with --live to stand for the device."
+        };
+        line(
+            &mut out,
+            &format!(
+                "Live reads were answered {late} late on average, {percent:.2} % of them more than 50 us{verdict}"
+            ),
+        );
+    }
     out.push('\n');
     let mode = match report.mode {
         "program" => "its own requests, as its threads depend on them".to_owned(),

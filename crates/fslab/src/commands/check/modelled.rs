@@ -1,11 +1,11 @@
 //! `fslab check --device`: how long the same check would take on a modelled device. `--record`: what it read, as a file.
 
-use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use ::blockio::BlockSource;
-use ::blockio::layer::{OnModel, Recording};
+use ::blockio::layer::{Lateness, OnModel, Recording};
 use ::check::{Cost, Observer, Pass};
 use ::device::{Catalogue, Variation};
 use ::modelled::checker::{self, Record};
@@ -13,12 +13,20 @@ use ::modelled::{Error, Estimator, Report, catalogue};
 use progress::Progress;
 
 use crate::cli::check::CheckArgs;
-use crate::out;
+use crate::output_file::OutputFile;
+use crate::{exit, out};
 
 /// What the reads of a check are recorded for: a device of the command line that the target fits, a file.
 pub(super) struct Wanted<'a> {
     device: Option<OnDevice>,
-    file: Option<&'a Path>,
+    file: Option<(&'a Path, OutputFile)>,
+}
+
+/// The source that is checked.
+pub(super) struct Source {
+    pub(super) recording: Recording<Box<dyn BlockSource>>,
+    /// How late its reads are answered, where they wait for the device.
+    late: Option<Lateness>,
 }
 
 struct OnDevice {
@@ -28,13 +36,35 @@ struct OnDevice {
     waits: bool,
 }
 
-/// Why the device cannot be used: the command line is wrong.
-pub(super) struct Refusal(pub(super) String);
+/// Why nothing is checked, and the exit code.
+pub(super) struct Refusal {
+    pub(super) why: String,
+    pub(super) code: u8,
+}
+
+impl Refusal {
+    /// The command line is wrong.
+    fn usage(why: String) -> Refusal {
+        Refusal {
+            why,
+            code: exit::FSCK_USAGE,
+        }
+    }
+}
 
 impl Wanted<'_> {
     /// What was asked for, if anything.
     pub(super) fn of(args: &CheckArgs, len: u64) -> Result<Option<Wanted<'_>>, Refusal> {
-        let file = args.record.as_deref();
+        // Before the check: it would be done for nothing.
+        let file = args.record.as_deref().map(|path| {
+            let file = OutputFile::at(path, &args.target);
+            let file = file.map_err(|error| Refusal {
+                why: unkept(path, &error),
+                code: exit::FSCK_OPERATIONAL,
+            })?;
+            Ok((path, file))
+        });
+        let file = file.transpose()?;
         let device = match &args.device {
             Some(name) => Some(OnDevice::of(args, name, len)?),
             None => None,
@@ -43,68 +73,82 @@ impl Wanted<'_> {
     }
 
     /// The source that is checked: recorded, and with `--live` as slow as the device.
-    pub(super) fn recorded(
-        &self,
-        source: Box<dyn BlockSource>,
-    ) -> Result<Recording<Box<dyn BlockSource>>, Error> {
+    pub(super) fn recorded(&self, source: Box<dyn BlockSource>) -> Result<Source, Error> {
         let Some(device) = self.device.as_ref().filter(|device| device.waits) else {
-            return Ok(Recording::new(source));
+            return Ok(Source {
+                recording: Recording::new(source),
+                late: None,
+            });
         };
         let model = device.catalogue.model(&device.name, Variation::Nominal)?;
-        Ok(Recording::new(Box::new(OnModel::new(source, model))))
+        let source = OnModel::new(source, model);
+        let late = Some(source.lateness());
+        Ok(Source {
+            recording: Recording::new(Box::new(source)),
+            late,
+        })
     }
 
-    /// Keeps the record, and says what the check would take on the device.
+    /// What the check read.
+    pub(super) fn record(source: &Source, passes: &[Noted], end: u64) -> Result<Record, Error> {
+        let entries = source.recording.take();
+        let entries = entries.map_err(|error| Error::Record(error.to_string()))?;
+        let pass = |noted: &Noted| checker::Pass {
+            name: noted.pass.name.to_owned(),
+            began: noted.began,
+        };
+        Ok(Record {
+            entries,
+            passes: passes.iter().map(pass).collect(),
+            end,
+        })
+    }
+
+    /// What the check would take on the device.
     pub(super) fn report(
         &self,
-        source: &Recording<Box<dyn BlockSource>>,
+        source: &Source,
+        mut record: Record,
         passes: &[Noted],
-        end: u64,
     ) -> Result<Option<Report>, Error> {
-        let entries = source
-            .take()
-            .map_err(|error| Error::Record(error.to_string()))?;
-        let named = |name: fn(&Pass) -> &'static str| {
-            let pass = |noted: &Noted| checker::Pass {
-                name: name(noted.pass).to_owned(),
-                began: noted.began,
-            };
-            passes.iter().map(pass).collect()
-        };
-        let mut record = Record {
-            entries,
-            passes: named(|pass| pass.name),
-            end,
-        };
-        if let Some(path) = self.file {
-            keep(&record, path)?;
-        }
         let Some(device) = &self.device else {
             return Ok(None);
         };
-        record.passes = named(|pass| pass.heading);
+        for (pass, noted) in record.passes.iter_mut().zip(passes) {
+            noted.pass.heading.clone_into(&mut pass.name);
+        }
         let job = record.job(device.cpu);
-        let subject = source.name().to_string();
+        let subject = source.recording.name().to_string();
         let subject = format!("this check of {}", words::printable(&subject));
         let names = [device.name.clone()];
         let estimator = Estimator::default();
         let report = estimator.report(&device.catalogue, &names, subject, &job, Vec::new())?;
         Ok(Some(Report {
             live: device.waits,
+            answers: source.late.as_ref().map(|late| late.so_far().into()),
             ..report
         }))
+    }
+
+    /// Writes the record to the file that was asked for.
+    pub(super) fn keep(&self, record: &Record) -> Result<(), Error> {
+        let Some((path, file)) = &self.file else {
+            return Ok(());
+        };
+        let written = file.write(|out| record.write(out));
+        written.map_err(|error| Error::Record(unkept(path, &error)))
     }
 }
 
 impl OnDevice {
     fn of(args: &CheckArgs, name: &str, len: u64) -> Result<OnDevice, Refusal> {
-        let refused = |error: Error| Refusal(error.to_string());
+        let refused = |error: Error| Refusal::usage(error.to_string());
         let catalogue = catalogue(args.devices.devices_file.as_deref()).map_err(refused)?;
         let model = catalogue
             .model(name, Variation::Nominal)
             .map_err(|error| refused(error.into()))?;
         if model.capacity() < len {
-            return Err(Refusal(format!(
+            return Err(Refusal::usage(format!(
                 "{}: has {}, and {name} {}; choose a larger device ({name}x2 is two of them)",
                 out::path(&args.target),
                 words::bytes(len),
@@ -120,14 +164,9 @@ impl OnDevice {
     }
 }
 
-fn keep(record: &Record, path: &Path) -> Result<(), Error> {
-    let written = File::create(path).and_then(|mut file| record.write(&mut file));
-    written.map_err(|error| {
-        let path = out::path(path);
-        Error::Record(format!(
-            "{path}: {error}; name another file with --record, or leave it out"
-        ))
-    })
+fn unkept(path: &Path, error: &io::Error) -> String {
+    let path = out::path(path);
+    format!("{path}: {error}; name another file with --record, or leave it out")
 }
 
 /// A pass, and when it began.

@@ -330,13 +330,12 @@ impl Controlled for Live {
 }
 
 fn text(name: &str, served: &Served) -> String {
-    let count = served.requests.max(1) as f64;
     format!(
         "{name}: {}, modelled {} each; answers left {} late on average, {:.2} % more than 50 us late{}\n",
         words::plural(served.requests, "request"),
-        words::short_time(served.modelled as f64 / count / 1e9),
-        words::short_time(served.lateness as f64 / count / 1e9),
-        100.0 * served.late as f64 / count,
+        words::short_time(served.mean_modelled() / 1e9),
+        words::short_time(served.mean_lateness() / 1e9),
+        served.late_percent(),
         if served.is_sound() {
             ""
         } else {
