@@ -5,7 +5,7 @@
 //! | mode | kept | answers |
 //! |---|---|---|
 //! | [`Mode::Open`] | the time of each submission | latency under this load |
-//! | [`Mode::Closed`] | the depth at each submission | jobs whose depth is their nature |
+//! | [`Mode::Closed`] | the depth at each submission | jobs with a fixed queue depth |
 //! | [`Mode::Dependent`] | what each submission waited for, and think time | how long the same job takes |
 //! | [`Mode::Saturate`] | the order | the bound of the device |
 //!

@@ -66,7 +66,7 @@ fn rows(found: &Limits, known: &Expected) -> Vec<Check> {
             found.random_read_ms,
         ),
         check(
-            "random 4 KiB reads, depth 32 by depth 1",
+            "random 4 KiB reads, depth 32 / depth 1",
             "times",
             None,
             gain,
@@ -92,18 +92,19 @@ pub fn text(name: &str, checks: &[Check]) -> String {
     let mut out = format!("{name} (modelled)\n");
     let _ = writeln!(
         out,
-        "{:<42} {:>10} {:>10} {:>8}",
-        "", "expected", "modelled", "error %"
+        "{:<46} {:>10} {:>10} {:>8}",
+        "", "by formula", "modelled", "error %"
     );
     for check in checks {
         let expected = check.expected.map_or_else(|| "-".to_owned(), significant);
-        let error = check
-            .error_percent()
-            .map_or_else(|| "-".to_owned(), |error| format!("{error:+.2}"));
+        let error = check.error_percent().map_or_else(
+            || "-".to_owned(),
+            |error| format!("{:+.2}", if error.abs() < 0.005 { 0.0 } else { error }),
+        );
         let what = format!("{}, {}", check.what, check.unit);
         let _ = writeln!(
             out,
-            "{what:<42} {expected:>10} {:>10} {error:>8}",
+            "{what:<46} {expected:>10} {:>10} {error:>8}",
             significant(check.modelled)
         );
     }

@@ -64,8 +64,8 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// A record of a check that ends early.
-    #[error("{name}: is not whole: {why}; record the check again")]
+    /// A record of a check, or a log of writes, that ends before there is something to replay.
+    #[error("{name}: is not whole: {why}; record it again")]
     Short {
         /// The record.
         name: String,
@@ -109,7 +109,12 @@ impl Error {
 
     /// Whether the input is there, and not good enough to model from.
     pub fn is_invalid(&self) -> bool {
-        matches!(self, Error::Incomplete { .. } | Error::Short { .. })
+        matches!(
+            self,
+            Error::Incomplete { .. }
+                | Error::Short { .. }
+                | Error::Trace(blktrace::Error::Truncated { .. })
+        )
     }
 }
 

@@ -53,13 +53,18 @@ impl Estimator {
             .iter()
             .map(|name| self.estimate_by(sample, catalogue, name, job))
             .collect::<Result<Vec<_>, Error>>()?;
+        let mut moves = false;
+        for name in names {
+            let capacity = catalogue.model(name, Variation::Nominal)?.capacity();
+            moves |= job.size() > capacity;
+        }
         Ok(Report {
             timing: "modelled",
             subject,
             mode: job.mode(),
             from: job.source(),
             depth: job.depth(),
-            place: job.place(),
+            place: job.place().filter(|_| moves),
             think_limit_ms: job.think_limit_ms(),
             live: false,
             answers: None,

@@ -318,7 +318,15 @@ impl Job {
         }
     }
 
-    /// How requests were moved to fit the device.
+    /// Bytes of the device that the requests need where they are.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Job::Record { requests, .. } => requests.outline().size,
+            Job::Program { .. } => 0,
+        }
+    }
+
+    /// How requests are moved where they do not fit the device.
     pub(crate) fn place(&self) -> Option<&'static str> {
         let Job::Record { options, .. } = self else {
             return None;

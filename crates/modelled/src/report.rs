@@ -177,7 +177,7 @@ impl Modelled {
     pub(crate) fn set_work(&mut self, work: &Work, mode: &str) {
         self.busy_percent = Some(work.busy);
         self.idle_percent = Some(work.idle);
-        self.limit = Some(limit(work.part, work.busy, work.idle, mode));
+        self.limit = Some(limit(work.part, work.members, work.busy, work.idle, mode));
     }
 }
 
@@ -185,6 +185,8 @@ impl Modelled {
 pub(crate) struct Work {
     /// The busiest part.
     part: &'static str,
+    /// Disks and SSDs.
+    members: usize,
     /// Share of the time in which it worked, percent.
     busy: f64,
     /// Share of the time in which nothing was in flight, percent.
@@ -195,12 +197,15 @@ impl Work {
     /// Between two marks that are this long apart.
     pub(crate) fn between(before: &Mark, after: &Mark, elapsed: Nanoseconds) -> Work {
         let share = |ns: u64| (100.0 * ns as f64 / elapsed.max(1) as f64).min(100.0);
+        let is_member = |part: &&Usage| matches!(part.part, "disk" | "ssd");
+        let members = after.usage.iter().filter(is_member).count();
         let parts = after.usage.iter().enumerate().map(|(index, part)| {
             let then = before.usage.get(index).map_or(0, |part| part.busy);
             (part.busy.saturating_sub(then), part.part)
         });
         let (busy, part) = parts.max_by_key(|part| part.0).unwrap_or((0, "device"));
         Work {
+            members,
             part,
             busy: share(busy),
             idle: share(after.idle.saturating_sub(before.idle)),
@@ -306,6 +311,7 @@ impl DeviceReport {
             stands_for: device.stands_for.clone(),
             limit: limit(
                 busiest.map_or("device", |part| part.part),
+                members.len(),
                 busy,
                 idle,
                 facts.mode,
@@ -347,11 +353,11 @@ fn spread(members: &[f64]) -> Option<[f64; 3]> {
 const SATURATED: f64 = 85.0;
 
 /// What decides how long the job takes, in a sentence.
-fn limit(part: &str, busy: f64, idle: f64, mode: &str) -> String {
-    let part = if matches!(part, "disk" | "ssd") {
-        "busiest member"
-    } else {
-        part
+fn limit(part: &str, members: usize, busy: f64, idle: f64, mode: &str) -> String {
+    let part = match part {
+        "disk" | "ssd" if members > 1 => "busiest member",
+        "ssd" => "SSD",
+        part => part,
     };
     let busy_words = format!("the {part} is {busy:.0} % busy");
     if busy >= SATURATED {

@@ -18,6 +18,9 @@ use crate::error::Error;
 use crate::spool::Spool;
 use crate::trace::{LARGEST, Record, Source};
 
+/// Bytes of the first block of a log.
+const SUPERBLOCK: u64 = 512;
+
 /// Whether a path is a file or a device that begins as a log does.
 pub fn is_log(path: &Path) -> bool {
     let is_source = |kind: std::fs::FileType| kind.is_file() || kind.is_block_device();
@@ -35,6 +38,13 @@ pub fn is_log(path: &Path) -> bool {
 /// # Errors
 /// It is no log, has no write, or cannot be read.
 pub fn read(path: &Path, source: Source) -> Result<Record, Error> {
+    let cut = |metadata: &std::fs::Metadata| metadata.is_file() && metadata.len() < SUPERBLOCK;
+    if std::fs::metadata(path).is_ok_and(|metadata| cut(&metadata)) {
+        return Err(Error::Short {
+            name: path.display().to_string(),
+            why: "it ends within its superblock".to_owned(),
+        });
+    }
     read_from(Buffered::open(path)?, source)
 }
 
@@ -61,6 +71,11 @@ fn read_from(log: impl BlockSource, source: Source) -> Result<Record, Error> {
         ));
     }
     let (spool, outline) = writes.linker.finish();
+    if outline.count == 0
+        && let Some(why) = doubts.pop()
+    {
+        return Err(Error::Short { name, why });
+    }
     if outline.count == 0 {
         let without = "the log has no write; record one while the device is in use";
         return Err(Error::NoRequests(format!("{name}: {without}")));
@@ -198,8 +213,9 @@ mod tests {
             ["it ends after 7 of the 8 entries that its superblock promises"]
         );
         let why = |bytes: &[u8]| read_from(Ram::new(bytes), Source::Issue).unwrap_err();
-        assert!(why(&bytes[..512]).is_usage());
-        assert!(why(&bytes[..512]).to_string().contains("has no write"));
+        assert!(why(&bytes[..512]).is_invalid());
+        let short = why(&bytes[..512]).to_string();
+        assert!(short.contains("after 0 of the 8 entries"), "{short}");
         assert!(why(&[7; 4096]).to_string().contains("is not a write log"));
         assert!(why(&[]).is_usage());
     }

@@ -90,7 +90,7 @@ pub(crate) struct CheckArgs {
     pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) devices: super::device::DevicesFile,
-    /// Factor of the processor's times there: 3 for one that is a third as fast
+    /// Multiply processor times there by this: 3 for a processor a third as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = super::device::factor, requires = "device")]
     pub(crate) cpu: f64,
     /// Write the check's reads to this file, for `fslab replay`: which thread asked for what, and when it waited

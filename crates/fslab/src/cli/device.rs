@@ -14,7 +14,7 @@ pub(crate) enum DeviceCommand {
     List(DeviceListArgs),
     /// Show a device's figures, each with its source
     Show(DeviceShowArgs),
-    /// Check a file of devices
+    /// Check a file of devices; --studies and --drives compare models with published and measured numbers
     Check(DeviceCheckArgs),
     /// Print what a device can do by its model, beside what follows from its figures; or fit a model to a real device
     Bench(DeviceBenchArgs),
@@ -116,11 +116,11 @@ pub(crate) struct DeviceServeArgs {
     #[arg(long, value_name = "NAME", default_value = "fslab", requires = "ublk")]
     pub(crate) mark: String,
     /// Answer each line of standard input with the counters so far, as a line of JSON; answer requests at once until
-    /// a line `begin NS`, and from then on NS nanoseconds before the model says; end with the input, once the file or disk
-    /// is in use no more
+    /// a line `begin NS`, and from then on NS nanoseconds before the model says; end with the input, when the disk is no
+    /// longer in use
     #[arg(long, conflicts_with_all = ["socket", "nbd"])]
     pub(crate) controlled: bool,
-    /// Keep the bytes in this file, which is made where it is not there [default: in memory]
+    /// Keep the bytes in this file, created if missing [default: in memory]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
     /// Size, as in 10g [default: that of the device]
@@ -155,7 +155,7 @@ pub(crate) struct ReplayArgs {
     /// larger of 1 and the 95th percentile of all]
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     pub(crate) think_limit: Option<u64>,
-    /// Factor of the processor's times: 3 for one that is a third as fast
+    /// Multiply processor times by this: 3 for a processor a third as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub(crate) cpu: f64,
     /// Which events are requests [default: issue for a disk or an SSD, queue where an array is among the
@@ -174,10 +174,10 @@ pub(crate) struct ReplayArgs {
     /// Replays with drawn figures, from which the interval comes
     #[arg(long, value_name = "N", default_value_t = device::replay::RUNS, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) runs: u32,
-    /// Replay all of a long trace in each of these and in other modes, and not stretches of it
+    /// Replay the whole of a long trace in every run and mode, not a sample of stretches
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Where chance begins
+    /// Seed of the random draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Output format
@@ -189,7 +189,7 @@ pub(crate) struct ReplayArgs {
 pub(crate) enum ModeArg {
     /// Each request at its recorded time: latency under this load
     Open,
-    /// As many requests in flight as recorded: jobs whose depth is their nature
+    /// As many requests in flight as recorded: jobs with a fixed queue depth, such as fio
     Closed,
     /// Each request after what its process waited for: how long the same job takes
     Dependent,

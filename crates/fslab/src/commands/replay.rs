@@ -15,8 +15,15 @@ use crate::{exit, out};
 /// Ends with [`exit::INVALID`] when the record is not whole; with `--incomplete` after the report.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let catalogue = catalogue(args.devices.devices_file.as_deref())?;
-    for name in &args.device {
+    for (index, name) in args.device.iter().enumerate() {
         catalogue.device(name).map_err(Error::from)?;
+        if args.device[..index].contains(name) {
+            let name = words::printable(name);
+            out::say(&format!(
+                "fslab: --device: {name} is given twice; leave one out"
+            ));
+            return Ok(exit::USAGE);
+        }
     }
     let estimator = Estimator {
         runs: args.runs,

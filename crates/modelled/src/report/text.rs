@@ -257,6 +257,23 @@ fn hits(device: &DeviceReport) -> String {
 }
 
 /// What the numbers of a device rest on.
+/// Times of modes that are this near each other agree: that is within what the models are known to be wrong by.
+const ALIKE: f64 = 1.12;
+
+/// Whether it matters which mode is asked.
+fn agreement(own: Option<f64>, others: &[(&'static str, f64)]) -> &'static str {
+    let all = || own.into_iter().chain(others.iter().map(|(_, time)| *time));
+    let (least, most) = (
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(0.0, f64::max),
+    );
+    if most <= ALIKE * least {
+        "They agree within 12 %, so the mode does not matter."
+    } else {
+        "They differ, so the mode matters."
+    }
+}
+
 fn basis(out: &mut String, device: &DeviceReport, mode: &str) {
     line(out, &format!("{}: {}.", device.device, device.stands_for));
     let busy = device.modelled_members_busy_percent;
@@ -289,8 +306,9 @@ fn basis(out: &mut String, device: &DeviceReport, mode: &str) {
         line(
             out,
             &format!(
-                "By mode, with the figures of the device file (modelled): {}. Where modes agree, the mode does not matter.",
-                all.join(", ")
+                "By mode, with the figures of the device file (modelled): {}. {}",
+                all.join(", "),
+                agreement(own.map(|(_, own)| own), &device.modelled_other_modes_s)
             ),
         );
     }
@@ -298,7 +316,7 @@ fn basis(out: &mut String, device: &DeviceReport, mode: &str) {
         line(
             out,
             &format!(
-                "Submissions depend on a completion: {completion:.0} %; follow in a burst: {burst:.0} %; on time: {time:.0} %."
+                "Of the submissions, {completion:.0} % wait for a completion, {burst:.0} % follow in a burst, and {time:.0} % keep their time."
             ),
         );
     }

@@ -17,12 +17,18 @@ pub(super) fn text(table: &Table) -> String {
         "{:<52} {:>9} {:>9} {:>7}  {:<16}",
         "", "published", "modelled", "error %", "modelled 5-95 %"
     );
+    let mut before = None;
     for row in &table.rows {
+        let group = (&row.document, &row.device);
+        if before != Some(group) {
+            let _ = writeln!(out, "{} on {}", row.document, row.device);
+        }
+        before = Some(group);
         out.push_str(&line(row));
     }
     let misses: Vec<&Comparison> = table.predicted().filter(|row| !row.is_near()).collect();
     if !misses.is_empty() {
-        out.push_str("\nMissed:\n");
+        let _ = writeln!(out, "\nOff by more than {NEAR:.0} %:");
     }
     for row in misses {
         let cause = if row.cause.is_empty() {
@@ -60,7 +66,13 @@ fn judged(table: &Table) -> String {
     let verdict = if table.is_met() { ": met" } else { ": missed" };
     let enough = format!(" (target {ENOUGH})");
     let median = format!(" (target {MEDIAN:.0} %)");
-    let answer = answer(table, [&enough, &median, verdict, "; target 80 to 97 %"]);
+    let covered = share(table.inside(), all);
+    let coverage = if (80.0..=97.0).contains(&covered) {
+        "; target 80 to 97 %: met"
+    } else {
+        "; target 80 to 97 %: missed"
+    };
+    let answer = answer(table, [&enough, &median, verdict, coverage]);
     let without = format!(
         "Command times below a fitted time that contains them are not drawn. This rule was chosen after the intervals had been seen; \
          without it {} of {all} are inside ({:.0} %).",
@@ -86,7 +98,7 @@ fn line(row: &Comparison) -> String {
     };
     let name = format!("{}, {}", row.name, row.unit);
     format!(
-        "{name:<52} {:>9} {:>9} {:>+7.0}  {:<16}{mark}",
+        "  {name:<50} {:>9} {:>9} {:>+7.0}  {:<16}{mark}",
         significant(row.published),
         significant(row.modelled),
         row.error_percent(),

@@ -61,7 +61,7 @@ fn sheet(found: &Modelled) -> Sheet {
         ];
         Row::new(cells.map(Cell::from))
     });
-    Sheet::new("Published and modelled numbers", "measured", columns).rows(rows)
+    Sheet::new("Published and modelled numbers", "number", columns).rows(rows)
 }
 
 /// What a row says of the model.

@@ -65,6 +65,10 @@ impl Wanted<'_> {
             Ok((path, file))
         });
         let file = file.transpose()?;
+        if args.device.is_none() && args.devices.devices_file.is_some() {
+            let why = "--devices-file is for --device; leave it out, or name a device of it";
+            return Err(Refusal::usage(why.to_owned()));
+        }
         let device = match &args.device {
             Some(name) => Some(OnDevice::of(args, name, len)?),
             None => None,

@@ -339,7 +339,7 @@ fn text(name: &str, served: &Served) -> String {
         if served.is_sound() {
             ""
         } else {
-            ": too late to stand for the device"
+            ": too late to stand for the device (at most 1 % of the answers, and 5 % of the mean time)"
         }
     )
 }
