@@ -206,6 +206,32 @@ fn emulated_times_never_meet_a_hosts() {
     );
 }
 
+/// Nor do times of modelled and virtual disks, nor one of these the other.
+#[test]
+fn modelled_and_virtual_times_never_meet_a_hosts() {
+    let times = |timing: &str, from: u32, rate: f64, seed: u64| {
+        let mut runs = runs(from, 5, rate, seed);
+        for run in &mut runs {
+            run.timing = timing.into();
+        }
+        runs
+    };
+    for (one, other, words) in [
+        ("modelled", "real", "times of modelled disks"),
+        ("virtual", "real", "virtual times"),
+        ("modelled", "virtual", "times of modelled disks"),
+    ] {
+        let sides = [
+            side("a", &times(one, 0, 1000.0, 1)),
+            side("b", &times(other, 10, 800.0, 2)),
+        ];
+        let found = compared(&sides, &gate(FailOn::Worse));
+        assert_eq!(found.outcome, Outcome::Nothing, "{one} {other}");
+        let why = found.rows[0].why_not.as_ref().unwrap().to_string();
+        assert!(why.contains(words), "{why}");
+    }
+}
+
 #[test]
 fn cells_without_a_partner_are_named_with_what_differs() {
     let base = side("a", &runs(0, 3, 1000.0, 1));

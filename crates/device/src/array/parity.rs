@@ -68,6 +68,7 @@ impl RowWrite {
     }
 
     /// The same write with another one added.
+    #[must_use]
     pub fn with(&self, other: &RowWrite) -> RowWrite {
         let mut both = self.clone();
         both.add(other);

@@ -79,6 +79,8 @@ fn a_replay_answers_first_and_calls_its_numbers_modelled() {
         assert!(head.contains("modelled s"), "{head}");
     }
     assert!(text.contains("Assumed: 7k500: "), "{text}");
+    // What was recorded is called so, and nothing else is measured.
+    assert!(!text.contains("measured"), "{text}");
     assert!(
         text.contains("This cannot tell what else the host would do"),
         "{text}"
@@ -434,4 +436,14 @@ fn a_record_overwrites_nothing_that_is_read_and_costs_no_verdict() {
     assert_code(&output, 8);
     assert!(stdout(&output).contains("clean"), "{}", stdout(&output));
     assert!(error_line(&output).contains("/dev/full: "));
+}
+
+/// The table that is shipped is what the command prints: sixteen of twenty and a median of 10 % are its exit code.
+#[test]
+fn the_table_of_the_studies_is_the_one_that_is_shipped() {
+    let scratch = Scratch::new();
+    let args = ["device", "check", "--studies", "--format", "json"];
+    let output = run_in(scratch.path(), &args);
+    assert_code(&output, 0);
+    assert!(stdout(&output) == include_str!("../../../modelled/data/table.json"));
 }

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn what_was_there_before_is_given_up_too() {
         let mut file = tempfile::tempfile().unwrap();
-        std::io::Write::write_all(&mut file, &[7; SIZE]).unwrap();
+        std::io::Write::write_all(&mut file, &vec![7; SIZE]).unwrap();
         let mut direct = Direct::new(file, SIZE as u64, false).unwrap();
         direct.discard(1 << 20, 2 << 20).unwrap();
         let mut all = vec![1; SIZE];
