@@ -22,7 +22,7 @@ mod parse;
 mod source;
 mod spec;
 
-pub use describe::Described;
+pub use describe::{Described, decimal_size};
 pub use error::Error;
 pub use source::{Figure, Origin, Variation};
 pub use spec::{Device, Kind};

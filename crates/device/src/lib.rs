@@ -42,7 +42,7 @@ pub mod ssd;
 mod timeline;
 
 pub use catalogue::Catalogue;
-pub use file::{Described, Device, Error, Figure, Kind, Origin, Variation};
+pub use file::{Described, Device, Error, Figure, Kind, Origin, Variation, decimal_size};
 pub use limits::{Expected, Limits, expected, limits, random_read_ms};
 pub use model::{Completion, Model, Nanoseconds, Op, Request, Usage, run_alone};
 pub use served::Served;

@@ -427,3 +427,51 @@ fn the_link_of_an_ssd_is_drawn() {
     assert!(range(&ssd("extracted"), "s", read) < 1.001);
     assert!(range(&ssd("assumed"), "s", read) > 1.15);
 }
+
+const REFERENCE: &str = include_str!("../../../../docs/device-files.md");
+
+/// The reader of device files names the keys that it knows where one is unknown.
+#[test]
+fn the_reference_has_every_key_and_its_examples_are_device_files() {
+    let known = |table: &str| {
+        let text = format!("[device.d]\nkind = \"disk\"\n{table}");
+        let mut catalogue = Catalogue::default();
+        let error = catalogue.add("d.toml", &text).unwrap_err().to_string();
+        let (_, keys) = error.split_once("expected ").unwrap();
+        let keys = keys.split('`').skip(1).step_by(2).map(str::to_owned);
+        keys.collect::<Vec<_>>()
+    };
+    let mut found = 0;
+    for table in [
+        "",
+        "seek_ms",
+        "rate",
+        "cache",
+        "flash",
+        "firmware_us",
+        "controller",
+        "link",
+    ] {
+        let unknown = match table {
+            "" => "x = 1".to_owned(),
+            table => format!("{table} = {{ x = 1 }}"),
+        };
+        for key in known(&unknown) {
+            // A part of a table stands behind its name, or alone in a section of its own.
+            let named = [format!("`{key}`"), format!(".{key}`"), format!("{key} =")];
+            let is_there = named.iter().any(|name| REFERENCE.contains(name));
+            assert!(is_there, "{table}: {key} is not in docs/device-files.md");
+            found += 1;
+        }
+    }
+    assert!(found > 50, "{found}");
+    let examples = REFERENCE.split("```toml\n").skip(1);
+    let examples: Vec<&str> = examples
+        .filter_map(|text| text.split("```").next())
+        .collect();
+    assert!(examples.len() >= 4);
+    for example in examples {
+        let mut catalogue = Catalogue::shipped().unwrap();
+        catalogue.add("example.toml", example).unwrap();
+    }
+}

@@ -31,6 +31,11 @@ fn decimal(bytes: f64) -> String {
     )
 }
 
+/// Bytes in decimal units, as drives are sold: `300 GB`.
+pub fn decimal_size(bytes: u64) -> String {
+    decimal(bytes as f64)
+}
+
 /// A rate: `125 MB/s`.
 fn rate(rate: f64) -> String {
     if rate.is_finite() {
@@ -132,12 +137,11 @@ fn of_ssd(ssd: &Ssd) -> Rows {
         (
             "flash",
             format!(
-                "{} channels of {}, {units} dies and planes, pages of {}, read {} us + 0, 1 or 3 x {}, program {} us{}{}",
+                "{} channels of {}, {units} dies and planes, pages of {}, read {}, program {} us{}{}",
                 ssd.channels,
                 rate(ssd.channel),
                 words::bytes(ssd.page),
-                ssd.read,
-                ssd.read_step,
+                kinds_of_page(ssd),
                 ssd.program,
                 if ssd.amplification > 1.0 {
                     format!(", {} pages for one written at random", ssd.amplification)
@@ -163,6 +167,15 @@ fn of_ssd(ssd: &Ssd) -> Rows {
         ),
         ("link", rate(ssd.link)),
     ]
+}
+
+/// How long the three kinds of TLC's pages take to sense.
+fn kinds_of_page(ssd: &Ssd) -> String {
+    if ssd.read_step == 0.0 {
+        return format!("{} us", ssd.read);
+    }
+    let of = |steps: f64| ssd.read + steps * ssd.read_step;
+    format!("{}, {} or {} us by kind of page", of(0.0), of(1.0), of(3.0))
 }
 
 fn of_array(array: &Array) -> Rows {
@@ -223,7 +236,7 @@ fn of_controller(controller: &Controller) -> String {
 }
 
 fn of_link(link: &Link) -> String {
-    format!("{} ms a request, {}", link.latency, rate(link.rate))
+    format!("latency {} ms, {}", link.latency, rate(link.rate))
 }
 
 #[cfg(test)]

@@ -78,7 +78,10 @@ enum KindName {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like { track = 0.2, average = 3.5, full = 7.4 }"
+)]
 struct SeekTable {
     track: Option<f64>,
     average: Option<f64>,
@@ -137,7 +140,10 @@ struct FirmwareTable {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like { request_ms = 0.1, rate = \"400 MB/s\" }"
+)]
 struct ControllerTable {
     #[serde(default)]
     request_ms: f64,
@@ -154,7 +160,10 @@ struct ControllerTable {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like { latency_ms = 1.0, rate = \"800 MB/s\" }"
+)]
 struct LinkTable {
     #[serde(default)]
     latency_ms: f64,
@@ -451,7 +460,10 @@ fn disk(table: &Table) -> Result<Disk, String> {
         outer,
         inner,
         zones: rate.zones.clone(),
-        cylinders: table.cylinders,
+        cylinders: table
+            .cylinders
+            .map(|number| count("cylinders", number, 2, 1 << 32))
+            .transpose()?,
         surfaces: count("surfaces", needed("surfaces", table.surfaces)?, 1, 64)?,
         command: time("command_ms", table.command_ms.unwrap_or(0.1))?,
         interface: table.interface.map_or(300e6, |rate| rate.0),
@@ -632,6 +644,10 @@ fn controller(table: &ControllerTable, chunk: u64) -> Result<Controller, String>
     } else if table.read_ahead > 0 {
         return Err(
             "`controller.read_ahead` needs `controller.unit` or `controller.cache`".to_owned(),
+        );
+    } else if cache > 0 {
+        return Err(
+            "`controller.cache` needs `controller.unit` where there is no `chunk`".to_owned(),
         );
     }
     Ok(Controller {

@@ -25,7 +25,7 @@ pub(crate) enum DeviceCommand {
 /// Where devices come from.
 #[derive(Debug, Args)]
 pub(crate) struct DevicesFile {
-    /// A file of further devices (docs/devices.md); a name that fslab has too is replaced
+    /// A file of further devices (docs/device-files.md); a name that fslab has too is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) devices_file: Option<PathBuf>,
 }

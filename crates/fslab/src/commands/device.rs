@@ -5,6 +5,7 @@ pub(crate) mod serve;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ::device::{Catalogue, Variation};
 use anyhow::Context as _;
 use modelled::drives::Drives;
 use modelled::studies::Table;
@@ -16,6 +17,12 @@ use crate::cli::device::{DeviceBenchArgs, DeviceCheckArgs, DeviceListArgs, Devic
 use crate::output_file::OutputFile;
 use crate::{exit, out};
 
+/// Bytes of a device.
+fn size(catalogue: &Catalogue, name: &str) -> Option<u64> {
+    let model = catalogue.model(name, Variation::Nominal).ok()?;
+    Some(model.capacity())
+}
+
 pub(crate) fn list(args: &DeviceListArgs) -> anyhow::Result<u8> {
     let catalogue = catalogue(args.devices.devices_file.as_deref())?;
     let text = match args.format {
@@ -23,9 +30,10 @@ pub(crate) fn list(args: &DeviceListArgs) -> anyhow::Result<u8> {
             let width = catalogue.devices().map(|d| d.name.len()).max().unwrap_or(0);
             let line = |device: &device::Device| {
                 let mut text = format!(
-                    "{:<width$}  {:<5}  {}",
+                    "{:<width$}  {:<5}  {:>8}  {}",
                     device.name,
                     device.kind_name(),
+                    size(&catalogue, &device.name).map_or_else(String::new, device::decimal_size),
                     device.stands_for
                 );
                 if !device.studies.is_empty() {
@@ -33,12 +41,15 @@ pub(crate) fn list(args: &DeviceListArgs) -> anyhow::Result<u8> {
                 }
                 text.trim_end().to_owned() + "\n"
             };
-            catalogue.devices().map(line).collect()
+            let head = format!("{:<width$}  kind       size  stands for\n", "name");
+            let lines = catalogue.devices().map(line);
+            std::iter::once(head).chain(lines).collect()
         }
         DocumentFormat::Json => {
             let one = |device: &device::Device| {
                 json!({
                     "name": device.name, "kind": device.kind_name(),
+                    "bytes": size(&catalogue, &device.name),
                     "stands_for": device.stands_for, "studies": device.studies,
                 })
             };
@@ -58,10 +69,12 @@ pub(crate) fn show(args: &DeviceShowArgs) -> anyhow::Result<u8> {
     let rows = device.described();
     let text = match args.format {
         DocumentFormat::Text => {
+            let of_size = |bytes| format!(", {}", device::decimal_size(bytes));
             let mut text = format!(
-                "{} ({}): {}\n",
+                "{} ({}{}): {}\n",
                 device.name,
                 device.kind_name(),
+                size(&catalogue, &args.name).map_or_else(String::new, of_size),
                 device.stands_for
             );
             for row in &rows {
@@ -83,6 +96,7 @@ pub(crate) fn show(args: &DeviceShowArgs) -> anyhow::Result<u8> {
             };
             serde_json::to_string_pretty(&json!({
                 "name": device.name, "kind": device.kind_name(),
+                "bytes": size(&catalogue, &args.name),
                 "stands_for": device.stands_for, "studies": device.studies,
                 "figures": rows.iter().map(one).collect::<Vec<_>>(),
             }))?
