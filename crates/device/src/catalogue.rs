@@ -33,6 +33,9 @@ pub struct Catalogue {
     devices: BTreeMap<String, Device>,
 }
 
+/// How many devices a name may stripe.
+const STRIPED: std::ops::RangeInclusive<usize> = 1..=1024;
+
 impl Catalogue {
     /// The devices that fslab has.
     ///
@@ -145,14 +148,18 @@ impl Catalogue {
             return Ok(Cow::Borrowed(device));
         }
         let striped = name.rsplit_once('x').and_then(|(member, count)| {
-            let count = count
-                .parse()
-                .ok()
-                .filter(|count| (1..=1024).contains(count))?;
-            let member = self.devices.get(member)?;
-            Some(Device::striped(name, member, count))
+            let count: u64 = count.parse().ok()?;
+            Some((self.devices.get(member)?, count))
         });
-        if let Some(device) = striped {
+        if let Some((member, count)) = striped {
+            let count = usize::try_from(count).ok().filter(|n| STRIPED.contains(n));
+            let Some(count) = count else {
+                return Err(Error::Unknown {
+                    name: words::quoted(name),
+                    hint: format!("{}xN is 1 to 1,024 of them; ", member.name),
+                });
+            };
+            let device = Device::striped(name, member, count);
             self.leaves(&device, DEEPEST)?;
             return Ok(Cow::Owned(device));
         }

@@ -83,12 +83,12 @@ impl Drives {
         let _ = writeln!(
             out,
             "{:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8}",
-            "", "reads", "reads,", "all", "all,", "", "demerit", "of the"
+            "", "reads,", "reads,", "all,", "all,", "", "demerit,", "of the"
         );
         let _ = writeln!(
             out,
             "{:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8}",
-            "", "modelled", "real ms", "modelled", "real ms", "error %", "ms", "mean %"
+            "", "model ms", "real ms", "model ms", "real ms", "error %", "ms", "mean %"
         );
         for drive in &self.drives {
             let _ = writeln!(
@@ -111,9 +111,11 @@ impl Drives {
 fn drive(folder: &Path, name: &'static str) -> Result<Drive, Error> {
     let read = |end: &str| {
         let path = folder.join(format!("{name}.{end}"));
-        std::fs::read_to_string(&path).map_err(|error| Error::File {
-            path: path.display().to_string(),
-            why: format!("{error}; it is a file of DiskSim's validation data"),
+        std::fs::read_to_string(&path).map_err(|error| {
+            let path = path.display();
+            Error::Measured(format!(
+                "{path}: {error}; name the folder of DiskSim's validation data"
+            ))
         })
     };
     let (specs, model, seek) = (read("diskspecs")?, read("model")?, read("seek")?);
@@ -123,9 +125,12 @@ fn drive(folder: &Path, name: &'static str) -> Result<Drive, Error> {
         seek: &seek,
     };
     let found = disksim::compare(name, files, &read("trace")?);
-    let found = found.map_err(|why| Error::File {
-        path: folder.join(name).display().to_string(),
-        why,
+    let found = found.map_err(|why| {
+        let path = folder.join(name);
+        let path = path.display();
+        Error::Measured(format!(
+            "{path}: {why}; name the folder of DiskSim's validation data"
+        ))
     })?;
     Ok(Drive {
         name,

@@ -64,6 +64,12 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A record of a check among other traces.
+    #[error("{path}: is a check's own record, which is replayed by itself; leave the others out")]
+    Alone {
+        /// Its path.
+        path: String,
+    },
     /// A record of a check, or a log of writes, that ends before there is something to replay.
     #[error("{name}: is not whole: {why}; record it again")]
     Short {
@@ -95,6 +101,7 @@ impl Error {
             | Error::Measured(_)
             | Error::Open(_)
             | Error::NotOfLog { .. }
+            | Error::Alone { .. }
             | Error::SeveralDevices { .. } => true,
             Error::Log(error) => !matches!(error, blockio::log_writes::LogError::Read(_)),
             Error::Trace(error) => matches!(

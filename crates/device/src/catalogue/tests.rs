@@ -75,6 +75,16 @@ fn the_studies_have_their_hardware() {
 }
 
 #[test]
+fn a_name_stripes_1_to_1024_devices() {
+    let catalogue = Catalogue::shipped().unwrap();
+    assert!(catalogue.device("7k500x1024").is_ok());
+    for name in ["7k500x0", "7k500x1025", "7k500x99999999999"] {
+        let error = catalogue.device(name).unwrap_err().to_string();
+        assert!(error.contains("7k500xN is 1 to 1,024 of them"), "{error}");
+    }
+}
+
+#[test]
 fn zones_stand_for_the_inner_rate() {
     let mut catalogue = Catalogue::default();
     let zoned = DISK.replace(

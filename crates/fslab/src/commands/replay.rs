@@ -116,6 +116,12 @@ fn record(args: &ReplayArgs, catalogue: &Catalogue) -> anyhow::Result<(Record, b
         refuse_what_a_log_lacks(args, path)?;
         return Ok((write_log::read(path, source)?, false));
     }
+    if let Some(path) = args.bases.iter().find(|path| checker::Record::is_one(path)) {
+        return Err(Error::Alone {
+            path: path.display().to_string(),
+        }
+        .into());
+    }
     let mut bases = Vec::new();
     for path in &args.bases {
         bases.extend(super::trace::report::bases(std::slice::from_ref(path))?);

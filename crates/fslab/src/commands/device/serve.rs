@@ -172,7 +172,7 @@ fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Re
             out::path(path)
         ))
     };
-    let listener = UnixListener::bind(path).map_err(wrong)?;
+    let listener = bind(path).map_err(wrong)?;
     listener.set_nonblocking(true)?;
     out::say(&format!("fslab: serving on {}", out::path(path)));
     let connections = Connections::default();
@@ -184,6 +184,21 @@ fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Re
     });
     let _ = std::fs::remove_file(path);
     Ok(result?)
+}
+
+/// A socket at this path; one whose server is gone makes room.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let refused = io::ErrorKind::ConnectionRefused;
+            if UnixStream::connect(path).is_err_and(|error| error.kind() == refused) {
+                std::fs::remove_file(path)?;
+                return UnixListener::bind(path);
+            }
+            Err(error)
+        }
+        bound => bound,
+    }
 }
 
 /// Takes connections until a signal comes, each with a thread of its own.
