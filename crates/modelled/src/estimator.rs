@@ -170,7 +170,12 @@ impl Estimator {
         tasks.extend(others.map(|mode| Task::Other(*mode, sample)));
         let drawn = (0..u64::from(self.runs.max(1))).map(|run| seed_of_run(self.seed, run));
         tasks.extend(drawn.map(|seed| Task::Drawn(seed, sample)));
-        let results = in_threads(&tasks, |task| task.run(catalogue, name, job));
+        let threads = if sample.is_none() && job.may_hold_all() {
+            1
+        } else {
+            std::thread::available_parallelism().map_or(1, usize::from)
+        };
+        let results = in_threads(&tasks, threads, |task| task.run(catalogue, name, job));
         let mut replays = Replays::default();
         let last = job.last_submission().map_err(Error::Kept)?;
         let mut nominal_sample = None;
@@ -269,9 +274,12 @@ struct Timed {
     phases: Vec<Nanoseconds>,
 }
 
-/// What `work` gives for each item, in order, by as many threads as there are processors.
-fn in_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+/// What `work` gives for each item, in order, by a number of threads.
+fn in_threads<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
     let next = Mutex::new(items.iter().zip(&results));
     blockio::for_each_in_threads(0..threads.min(items.len()), |_| {

@@ -326,6 +326,16 @@ impl Job {
         }
     }
 
+    /// Whether a device that does not keep up has more requests waiting than several replays at once should hold in memory.
+    pub(crate) fn may_hold_all(&self) -> bool {
+        match self {
+            Job::Record {
+                requests, options, ..
+            } => options.mode == Mode::Open && requests.outline().count > 1 << 19,
+            Job::Program { .. } => false,
+        }
+    }
+
     /// How requests are moved where they do not fit the device.
     pub(crate) fn place(&self) -> Option<&'static str> {
         let Job::Record { options, .. } = self else {

@@ -45,8 +45,15 @@ pub(super) fn text(table: &Table) -> String {
     for bound in &table.host {
         out.push_str(&bound_line(bound));
     }
+    if table.whose == Whose::Frozen {
+        out.push_str(&words::wrap("  ", 4, NEEDS_A_FILESYSTEM, 100));
+    }
     out
 }
+
+/// What has no stream of its own.
+const NEEDS_A_FILESYSTEM: &str = "wohlgemuth2009, compilebench: what the filesystem writes, and when, decides; \
+     fslab run journal --set device=model:disk-2009 runs it on the model";
 
 /// How many numbers are met, with what is said of the targets: of the number, the median, both, and the coverage.
 fn answer(table: &Table, [enough, median, verdict, coverage]: [&str; 4]) -> String {
@@ -75,9 +82,10 @@ fn judged(table: &Table) -> String {
     let answer = answer(table, [&enough, &median, verdict, coverage]);
     let without = format!(
         "Command times below a fitted time that contains them are not drawn. This rule was chosen after the intervals had been seen; \
-         without it {} of {all} are inside ({:.0} %).",
+         without it {} of {all} are inside ({:.0} %). {} more rows are fitted, and not counted.",
         table.inside_without_rule(),
-        share(table.inside_without_rule(), all)
+        share(table.inside_without_rule(), all),
+        table.rows.iter().filter(|row| row.fitted).count()
     );
     format!(
         "{}\n{}\n",
