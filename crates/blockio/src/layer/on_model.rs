@@ -93,9 +93,9 @@ impl<S: BlockSource> OnModel<S> {
         self.served.clone()
     }
 
-    /// A read is handed out, to one who has waited for it since `since`.
+    /// A read is handed out to a reader that has waited for it since `since`.
     fn hand_out(&self, read: Read, since: u64) {
-        // One who came later has not waited for the device, but worked.
+        // One that came later has not waited for the device, but worked.
         let late = self.now().saturating_sub(read.done.max(since));
         let modelled = read.done.saturating_sub(read.submitted);
         self.served.served().add(modelled, late);

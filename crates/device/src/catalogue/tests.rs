@@ -467,7 +467,7 @@ fn the_reference_has_every_key_and_its_examples_are_device_files() {
             table => format!("{table} = {{ x = 1 }}"),
         };
         for key in known(&unknown) {
-            // A part of a table stands behind its name, or alone in a section of its own.
+            // A part of a table follows its name, or stands alone in a section of its own.
             let named = [format!("`{key}`"), format!(".{key}`"), format!("{key} =")];
             let is_there = named.iter().any(|name| REFERENCE.contains(name));
             assert!(is_there, "{table}: {key} is not in docs/device-files.md");
