@@ -1,5 +1,7 @@
 //! `fslab replay`.
 
+mod phases;
+
 use std::path::Path;
 
 use blktrace::Trace;
@@ -51,9 +53,10 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     }
     let is_whole = record.doubts.is_empty();
     let options = options(args);
+    let source = record.source;
     let job = Job::Record {
         requests: record.requests,
-        source: record.source,
+        source,
         options,
         beside: if has_times {
             modelled::modes_beside(options.mode, args.think_limit, args.depth)
@@ -65,8 +68,51 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let mut report =
         estimator.report(&catalogue, &args.device, record.name, &job, record.doubts)?;
     report.commands = record.commands;
+    if has_times {
+        add_phases(args, &catalogue, estimator, source, &mut report)?;
+    }
     print(args, &report)?;
     Ok(if is_whole { exit::OK } else { exit::INVALID })
+}
+
+/// Adds the phases of a run's trial, each replayed by itself, after the whole.
+fn add_phases(
+    args: &ReplayArgs,
+    catalogue: &Catalogue,
+    estimator: Estimator,
+    source: Source,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let ([base], None) = (&args.bases[..], args.traced) else {
+        return Ok(());
+    };
+    let mut place = 1;
+    for (name, window) in phases::of_trace(base) {
+        let bases = super::trace::report::bases(std::slice::from_ref(base));
+        let Ok(bases) = bases else { return Ok(()) };
+        let record = match trace::read_within(&mut Trace::open_all(&bases)?, source, window) {
+            Ok(record) => record,
+            // A phase that asked for nothing.
+            Err(Error::NoRequests(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        let job = Job::Record {
+            requests: record.requests,
+            source,
+            options: options(args),
+            beside: Vec::new(),
+            has_times: true,
+        };
+        let of_phase = estimator.report(catalogue, &args.device, name.clone(), &job, Vec::new())?;
+        for (device, of_phase) in report.devices.iter_mut().zip(of_phase.devices) {
+            if let Some(row) = of_phase.rows.into_iter().next() {
+                let name = name.clone();
+                device.rows.insert(place, modelled::Row { name, ..row });
+            }
+        }
+        place += 1;
+    }
+    Ok(())
 }
 
 /// What `fslab check --record` wrote: it has no modes, because it knows what each read waited for.

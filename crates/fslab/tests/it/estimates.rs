@@ -279,7 +279,28 @@ fn a_program_is_estimated_from_its_block_trace_needs_root() {
     let mail = whole_report(&scratch.join("out"));
     assert!(mail.contains("(trace)"), "{mail}");
     assert!(!mail.contains("Not estimated"), "{mail}");
+    phases_are_replayed_from_the_run_too(&scratch, estimate);
     scratch.assert_nothing_left();
+}
+
+/// The trace lies in the run's folder, whose record has the phases: each has a row, as the estimate has.
+fn phases_are_replayed_from_the_run_too(scratch: &Scratch, estimate: &Estimate) {
+    let base = format!("out/{}", estimate.file.as_deref().unwrap());
+    let output = fslab(
+        scratch,
+        &format!("replay {base} --device lun-2011 --format json"),
+    );
+    assert_code(&output, 0);
+    let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let rows = document["devices"][0]["rows"].as_array().unwrap();
+    let passes = &estimate.devices[0].passes;
+    assert!(rows.len() > passes.len() && passes.len() > 2, "{rows:?}");
+    for pass in passes {
+        let row = rows.iter().find(|row| row["name"] == pass.phase.as_str());
+        let row = row.expect(&pass.phase);
+        assert_eq!(row["requests"], pass.requests);
+        assert_eq!(row["modelled"]["seconds"].as_f64(), pass.modelled_s);
+    }
 }
 
 #[test]
