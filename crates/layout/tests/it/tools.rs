@@ -392,9 +392,20 @@ fn a_file_between_others_is_fragmented_by_them_needs_root() {
     assert!(large.summary.weighted_run_length < 400_000.0);
     let sum = tree::scan(&mounted.path(), tree::Options::default());
     let sum = sum.unwrap().tally.summary();
-    assert_eq!(sum.discontiguities, large.summary.discontiguities);
+    // A small file that was written back in parts, or when hardly a block was free, may be in pieces, too.
+    let small = (0..=count)
+        .map(|n| mounted.join(&format!("f{n}")))
+        .filter(|path| path.exists())
+        .map(|path| layout(&path).summary);
+    let (mut discontiguities, mut avoidable) =
+        (large.summary.discontiguities, large.summary.avoidable());
+    for small in small {
+        discontiguities += small.discontiguities;
+        avoidable += small.avoidable();
+    }
+    assert_eq!(sum.discontiguities, discontiguities);
     // Without the kernel's word, and so without a cause.
-    assert_eq!(sum.avoidable(), large.summary.avoidable());
+    assert_eq!(sum.avoidable(), avoidable);
 }
 
 #[test]
