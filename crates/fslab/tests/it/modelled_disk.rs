@@ -509,6 +509,20 @@ fn a_signal_ends_a_server_whose_file_is_open_needs_root() {
 }
 
 #[test]
+fn a_socket_takes_the_place_of_no_file() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("disk.img"), "an image").unwrap();
+    let args = ["device", "serve", "nvme-2018", "--size", "64m"];
+    let output = run_in(
+        scratch.path(),
+        &[&args[..], &["--socket", "disk.img"]].concat(),
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("choose another --socket"));
+    assert_eq!(fs::read(scratch.join("disk.img")).unwrap(), b"an image");
+}
+
+#[test]
 fn a_client_that_leaves_sees_the_end_of_its_connection() {
     use std::io::Read as _;
     use std::os::unix::net::UnixStream;

@@ -186,12 +186,13 @@ fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Re
     Ok(result?)
 }
 
-/// A socket at this path; one whose server is gone makes room.
+/// A socket at this path; a socket whose server is gone makes room. What is no socket stays: it refuses connections, too.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             let refused = io::ErrorKind::ConnectionRefused;
-            if UnixStream::connect(path).is_err_and(|error| error.kind() == refused) {
+            let is_socket = std::fs::symlink_metadata(path)?.file_type().is_socket();
+            if is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == refused) {
                 std::fs::remove_file(path)?;
                 return UnixListener::bind(path);
             }
