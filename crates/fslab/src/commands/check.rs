@@ -110,16 +110,22 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         out::print(&without_findings(&report::json(&report, judge)?, &other)?)?;
         return Ok(operational(&other.message));
     }
-    let estimate = reads.as_ref().and_then(|reads| reads.estimate.as_ref());
+    let estimate = reads
+        .as_ref()
+        .and_then(|reads| reads.estimate.as_ref().ok()?.as_ref());
     let text = rendered(args, &report, judge, estimate)?;
     out::print(&text)?;
     if let Some(estimate) = estimate.filter(|_| args.format == CheckFormat::Text) {
         out::print(&format!("\n{}", estimate.text()))?;
     }
-    if let Some(reads) = reads {
-        reads.kept?;
+    let mut code = report.verdict(judge).exit_code;
+    if let Some(Recorded { kept, estimate }) = reads {
+        for error in [kept.err(), estimate.err()].into_iter().flatten() {
+            // The verdict stands beside it: codes are bits.
+            code |= operational(&error.to_string());
+        }
     }
-    Ok(report.verdict(judge).exit_code)
+    Ok(code)
 }
 
 /// The exit code of a request that is refused before anything is read, which is said.
@@ -179,7 +185,7 @@ struct Recorded {
     /// Whether they are in the file that was asked for. The verdict does not depend on it.
     kept: Result<(), ::modelled::Error>,
     /// What the check would take on the device.
-    estimate: Option<::modelled::Report>,
+    estimate: Result<Option<::modelled::Report>, ::modelled::Error>,
 }
 
 /// A check whose reads are recorded; none of a check that has no report.
@@ -200,10 +206,17 @@ fn recorded(
     if checked.is_err() {
         return Ok((checked, None));
     }
-    let record = modelled::Wanted::record(&source, &passes, end)?;
-    let kept = wanted.keep(&record);
-    let estimate = wanted.report(&source, record, &passes)?;
-    Ok((checked, Some(Recorded { kept, estimate })))
+    let reads = match modelled::Wanted::record(&source, &passes, end) {
+        Ok(record) => Recorded {
+            kept: wanted.keep(&record),
+            estimate: wanted.report(&source, record, &passes),
+        },
+        Err(error) => Recorded {
+            kept: Err(error),
+            estimate: Ok(None),
+        },
+    };
+    Ok((checked, Some(reads)))
 }
 
 impl ::check::Observer for Terminal {

@@ -436,6 +436,17 @@ fn a_record_overwrites_nothing_that_is_read_and_costs_no_verdict() {
     assert_code(&output, 8);
     assert!(stdout(&output).contains("clean"), "{}", stdout(&output));
     assert!(error_line(&output).contains("/dev/full: "));
+    // Codes are bits: errors are still errors.
+    let cleared = Command::new("debugfs")
+        .args(["-w", "-R", "clri <11>", "disk.img"])
+        .current_dir(scratch.path())
+        .output()
+        .unwrap();
+    assert!(cleared.status.success(), "{cleared:?}");
+    let check = ["check", "disk.img"];
+    assert_code(&run_in(scratch.path(), &check), 4);
+    let kept = [&check[..], &["--record", "/dev/full"]].concat();
+    assert_code(&run_in(scratch.path(), &kept), 12);
 }
 
 /// The table that is shipped is what the command prints: sixteen of twenty and a median of 10 % are its exit code.

@@ -96,7 +96,11 @@ impl Wanted<'_> {
     /// What the check read.
     pub(super) fn record(source: &Source, passes: &[Noted], end: u64) -> Result<Record, Error> {
         let entries = source.recording.take();
-        let entries = entries.map_err(|error| Error::Record(error.to_string()))?;
+        let entries = entries.map_err(|error| {
+            let folder = std::env::temp_dir();
+            let folder = out::path(&folder);
+            Error::Record(format!("{folder}: {error}; name another folder in TMPDIR"))
+        })?;
         let pass = |noted: &Noted| checker::Pass {
             name: noted.pass.name.to_owned(),
             began: noted.began,
