@@ -17,7 +17,7 @@ const HEAD: usize = 8 + 4 + 4 + 8 + 8;
 /// Most passes, and most bytes of a name.
 const MOST_PASSES: u32 = 256;
 const LONGEST_NAME: usize = 64;
-/// Latest time of a read that a record can hold, ns.
+/// Latest time of a read that a record can hold, ns: 78 hours.
 const LATEST: u64 = (1 << 48) - 1;
 
 impl Record {
@@ -34,6 +34,9 @@ impl Record {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.end > LATEST {
+            return Err(io::Error::other("a record holds 78 hours at most"));
+        }
         let mut out = BufWriter::with_capacity(1 << 20, out);
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
@@ -155,7 +158,7 @@ fn read(input: &mut dyn Read, len: u64) -> Result<Record, Refused> {
     }
     let last = record.passes.last().map_or(0, |pass| pass.began);
     if last.max(record.end) > record.end.min(LATEST) {
-        return Err("is damaged: its end is before its last pass, or years later".into());
+        return Err("is damaged: its end is before its last pass, or later than 78 hours".into());
     }
     Ok(record)
 }
@@ -284,7 +287,7 @@ mod tests {
         assert!(changed(HEAD + 10, 0xff).contains("no text"));
         assert!(changed(HEAD + 7, 1).contains("not in order"));
         // Of the end, which no read can be as late as, and of the last read: its length, whether it was handed out, and when.
-        assert!(changed(30, 1).contains("years later"));
+        assert!(changed(30, 1).contains("78 hours"));
         let last = good.len() - Entry::BYTES;
         assert!(changed(last + 22, 7).contains("read 20 has a flag"));
         assert!(changed(last + 21, 1).contains("read 20 is later than the end"));

@@ -256,7 +256,6 @@ fn hits(device: &DeviceReport) -> String {
     format!("{} {verb}", words::plural(count, "request"))
 }
 
-/// What the numbers of a device rest on.
 /// Times of modes that are this near each other agree: that is within what the models are known to be wrong by.
 const ALIKE: f64 = 1.12;
 
@@ -274,6 +273,7 @@ fn agreement(own: Option<f64>, others: &[(&'static str, f64)]) -> &'static str {
     }
 }
 
+/// What the numbers of a device rest on.
 fn basis(out: &mut String, device: &DeviceReport, mode: &str) {
     line(out, &format!("{}: {}.", device.device, device.stands_for));
     let busy = device.modelled_members_busy_percent;

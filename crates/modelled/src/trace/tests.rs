@@ -156,6 +156,24 @@ fn a_bio_that_the_kernel_split_is_done_with_its_last_part() {
 }
 
 #[test]
+fn bios_without_a_sector_end_nothing_and_hold_nothing_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trace = traced(
+        folder.path(),
+        &[
+            (0, Action::Queue, READ, 8, 100, 7),
+            (1, Action::Queue, READ, u64::MAX - 2, 4096, 7),
+            (2, Action::Queue, READ, 8, 4096, 7),
+            (9, Action::Complete, READ, 0, 16_384, 0),
+            (10, Action::Complete, READ, u64::MAX - 9, 4096, 0),
+        ],
+    );
+    let record = read(&mut trace, Source::Queue, None).unwrap();
+    let seen: Vec<_> = all(&record).iter().map(|r| (r.offset, r.len)).collect();
+    assert_eq!(seen, [(4096, 4096)]);
+}
+
+#[test]
 fn two_that_ask_for_the_same_at_once_are_two_requests_and_one_given_again_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let same = |begin: u64, again: Action| {
