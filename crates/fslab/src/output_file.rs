@@ -40,6 +40,12 @@ impl OutputFile {
                         "a block device, which would be overwritten",
                     ));
                 }
+                // Opened anew it would begin at its beginning, over the report.
+                let is_printed = rustix::fs::fstat(rustix::stdio::stdout())
+                    .is_ok_and(|out| (out.st_dev, out.st_ino) == (there.dev(), there.ino()));
+                if kind.is_file() && is_printed {
+                    return Err(io::Error::other("is where the report is printed"));
+                }
                 if is_read(&there, input) {
                     return Err(io::Error::other(
                         "is what is read, and would be overwritten",
@@ -57,7 +63,12 @@ impl OutputFile {
                 // A link stays one.
                 (fs::canonicalize(path)?, there.permissions().mode() & 0o777)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), 0o666),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if fs::symlink_metadata(path).is_ok() {
+                    return Err(io::Error::other("a link to a file that is not there"));
+                }
+                (path.to_owned(), 0o666)
+            }
             Err(error) => return Err(error),
         };
         let folder = match path.parent() {
@@ -102,9 +113,13 @@ fn is_read(there: &Metadata, input: &Path) -> bool {
             rustix::fs::major(read.rdev()),
             rustix::fs::minor(read.rdev()),
         );
-        let below = format!("/sys/dev/block/{major}:{minor}/loop/backing_file");
-        let image = fs::read_to_string(below).unwrap_or_default();
-        return fs::metadata(image.trim_end()).is_ok_and(is_it);
+        // Of a loop device, and of a partition of one.
+        let is_below = |folder: &str| {
+            let below = format!("/sys/dev/block/{major}:{minor}/{folder}/backing_file");
+            let image = fs::read_to_string(below).unwrap_or_default();
+            fs::metadata(image.trim_end()).is_ok_and(is_it)
+        };
+        return is_below("loop") || is_below("../loop");
     }
     is_it(read)
 }
@@ -128,6 +143,8 @@ mod tests {
             );
         }
         assert!(OutputFile::at(folder.path(), &at("image")).is_err());
+        std::os::unix::fs::symlink(at("none"), at("dangling")).unwrap();
+        assert!(OutputFile::at(&at("dangling"), &at("image")).is_err());
         let disk = fs::read_dir("/sys/block").ok().into_iter().flatten();
         let disk = disk
             .flatten()
