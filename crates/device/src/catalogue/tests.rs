@@ -110,6 +110,14 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         (("\"73 MB/s\"", "\"1 B/s\""), 6, "at least 1 kB/s"),
         (
+            (
+                "surfaces = 8",
+                "surfaces = 8 # cylinders = N\ncylinders = 1",
+            ),
+            8,
+            "`cylinders`: 1 must be",
+        ),
+        (
             ("surfaces = 8", "surfaces = 8\nstands_for = \"a\\nb\""),
             8,
             "`stands_for` must be one line",

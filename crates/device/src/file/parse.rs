@@ -222,9 +222,15 @@ fn line_of_key(text: &str, begin: usize, message: &str) -> Option<usize> {
     // The part of a table that stands on one line, or the table itself.
     let parts = [key.rsplit('.').next()?, key.split('.').next()?];
     let lines = || table[..end].lines().enumerate().skip(1);
+    // `part =`, and not in a comment or as the end of another key.
     let holds = |line: &str, part: &str| {
-        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        words.any(|word| word == part)
+        let code = line.split('#').next().unwrap_or_default();
+        code.match_indices(part).any(|(at, _)| {
+            let before = code[..at].chars().next_back();
+            let after = code[at + part.len()..].trim_start_matches('"');
+            !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+                && after.trim_start().starts_with('=')
+        })
     };
     let found = parts
         .into_iter()
