@@ -2,11 +2,12 @@
 
 use crate::common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 use common::guests::{can, with};
-use common::{assert_code, assert_ran, run_in, stderr};
+use common::{assert_code, assert_ran, fslab, run_in, stderr};
 use record::{Run, Status};
 
 /// What a replay of a trial's trace may be apart from the trial.
@@ -53,6 +54,15 @@ fn phases(folder: &Path, study: &[&str], out: &str) -> BTreeMap<String, u64> {
         .collect()
 }
 
+/// Nanoseconds by which a phase may differ where QEMU's main thread may not go first (docs/guest.md).
+const UNPRIVILEGED: u64 = 1000;
+
+/// Whether this process may use the real-time class, as QEMU's main thread does.
+fn may_go_first() -> bool {
+    let chrt = Command::new("chrt").args(["--fifo", "1", "true"]).status();
+    chrt.is_ok_and(|status| status.success())
+}
+
 /// Runs a trial twice and compares its phases.
 fn take_the_same_time(study: &[&str]) {
     // The guest sees neither the path nor the name of the run.
@@ -62,7 +72,15 @@ fn take_the_same_time(study: &[&str]) {
     let one = phases(here.path(), study, "one");
     let other = phases(&there, study, "the-other");
     assert!(!one.is_empty());
-    assert_eq!(one, other);
+    if may_go_first() {
+        assert_eq!(one, other);
+        return;
+    }
+    assert!(one.keys().eq(other.keys()));
+    for (name, time) in &one {
+        let apart = time.abs_diff(other[name]);
+        assert!(apart < UNPRIVILEGED, "{name}: {one:?} {other:?}");
+    }
 }
 
 #[test]
@@ -88,12 +106,18 @@ const ON_A_MODEL: [&str; 12] = [
     "device.size=320m",
 ];
 
-/// Names of the cache's kernels for QEMU.
+/// Names of the cache's kernels that run here in QEMU.
 fn kernels() -> Vec<String> {
-    let cache = guest::kernel::Cache::open(None).unwrap();
-    let kernels = cache.kernels().unwrap().into_iter();
-    let vmlinux = kernels.filter(|kernel| kernel.form == guest::kernel::Form::Vmlinux);
-    vmlinux.map(|kernel| kernel.name).collect()
+    let probe = fslab()
+        .args(["kernel", "probe", "qemu", "--format", "json"])
+        .output()
+        .unwrap();
+    let answers: serde_json::Value = serde_json::from_slice(&probe.stdout).unwrap();
+    let answers = answers["probes"].as_array().unwrap().iter();
+    let work = answers.filter(|answer| answer["outcome"] == "works");
+    let names = work.map(|answer| answer["kernel"].as_str().unwrap().to_owned());
+    let names: BTreeSet<String> = names.collect();
+    names.into_iter().collect()
 }
 
 fn on_a_modelled_disk(filesystem: &str) {
@@ -102,7 +126,9 @@ fn on_a_modelled_disk(filesystem: &str) {
     }
     let filter = format!("filesystem={filesystem}");
     // One that is fetched, 6.1, and what else there is: Debian's 6.12, as a rule.
-    for kernel in kernels() {
+    let kernels = kernels();
+    assert!(!kernels.is_empty());
+    for kernel in kernels {
         let more = ["--filter", &filter, "--kernel", &kernel];
         println!("{filesystem}, {kernel}");
         take_the_same_time(&[&ON_A_MODEL[..], &more].concat());

@@ -228,7 +228,7 @@ pub(super) mod tests {
         }
         let mut console = tempfile::tempfile().unwrap();
         // proc(5): field 41 is the class, 1 SCHED_FIFO and 0 the ordinary one.
-        let script = "nproc; cut -d' ' -f41 /proc/$$/stat; cut -d' ' -f41 /proc/self/stat";
+        let script = "nproc; cut -d' ' -f41 /proc/$$/stat; cut -d' ' -f41 /proc/self/stat; :";
         let mut running = shell_on(Cpus::OneFirstThreadBefore, script, &console);
         assert!(running.wait(Duration::from_secs(20)).unwrap().success());
         let mut printed = String::new();
