@@ -465,22 +465,26 @@ mod tests {
             requests_per_second: None,
         };
         let source = Throttle::new(Ram::new(&image), slow);
-        let forecast = forecast(&source, &Options::default()).unwrap();
-        let begin = Instant::now();
-        crate::ext4::Checker::default()
-            .check(&source, &Options::default(), &Silent)
-            .unwrap();
-        let real = begin.elapsed().as_secs_f64();
-        let needs = &forecast.programs[0];
-        assert!(
-            real > 0.5 && needs.seconds.holds(real),
-            "{real} s: {forecast:#?}"
-        );
-        assert!(
-            needs.seconds.low < needs.seconds.likely && needs.seconds.likely < needs.seconds.high
-        );
-        assert!(forecast.sample.parallel_rate.likely < 20e6, "{forecast:#?}");
-        assert!(crate::frame::forecast::text(&forecast).contains("e2fsck -fn"));
+        let holds = || {
+            let forecast = forecast(&source, &Options::default()).unwrap();
+            let begin = Instant::now();
+            crate::ext4::Checker::default()
+                .check(&source, &Options::default(), &Silent)
+                .unwrap();
+            let real = begin.elapsed().as_secs_f64();
+            assert!(real > 0.5, "{real} s");
+            let needs = forecast.programs[0].seconds;
+            assert!(
+                needs.low < needs.likely && needs.likely < needs.high,
+                "{forecast:#?}"
+            );
+            assert!(forecast.sample.parallel_rate.likely < 20e6, "{forecast:#?}");
+            assert!(crate::frame::forecast::text(&forecast).contains("e2fsck -fn"));
+            println!("{real} s, {needs:?} expected");
+            needs.holds(real)
+        };
+        // Other tests may begin or end between the forecast and the check.
+        assert!((0..3).any(|_| holds()));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use crate::common;
 
+use std::time::Instant;
+
 use common::{Scratch, assert_code, error_line, run_in, stderr, stdout};
 use serde_json::Value;
 
@@ -170,7 +172,10 @@ fn text_is_a_table_within_78_columns_with_every_clock() {
 #[test]
 fn a_line_is_written_every_five_seconds_without_a_terminal() {
     let scratch = Scratch::new();
+    let begun = Instant::now();
     let output = bench(&scratch, "throughput --dir . -s 1m -r 64k --settle 1.1");
+    // Six seconds, and what a busy disk takes for the syncs.
+    let most = begun.elapsed().as_secs() as usize / 5 + 1;
     assert_code(&output, 0);
     let text = stderr(&output);
     let phases = [
@@ -185,7 +190,7 @@ fn a_line_is_written_every_five_seconds_without_a_terminal() {
         .lines()
         .filter(|line| phases.iter().any(|name| line.contains(name)))
         .count();
-    assert!((1..=3).contains(&lines), "{text}");
+    assert!((1..=most).contains(&lines), "{most}: {text}");
 }
 
 #[test]

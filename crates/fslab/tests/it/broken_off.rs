@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Scratch, assert_code, fslab, is_root, run_in, stderr, stdout, wait_until};
+use common::{Scratch, assert_code, can_limit, fslab, is_root, run_in, stderr, stdout, wait_until};
 use record::{Run, Status};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -253,7 +253,7 @@ fn killed_in_a_check_that_hangs_nothing_runs_on_needs_root() {
 
 #[test]
 fn in_the_reading_of_the_raw_device_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     for by_kill in [false, true] {
@@ -333,7 +333,7 @@ fn a_fill_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
 
 #[test]
 fn a_stream_that_meets_the_end_of_the_disk_keeps_what_it_measured_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();

@@ -179,6 +179,31 @@ pub(crate) fn is_root() -> bool {
     testkit::root!("loop devices and mounts")
 }
 
+/// The facility of this name in doctor's JSON.
+pub(crate) fn facility(doctor: &Output, name: &str) -> serde_json::Value {
+    let json: serde_json::Value = serde_json::from_str(&stdout(doctor)).unwrap();
+    let machine = json["machine"].as_array().unwrap();
+    let found = machine.iter().find(|one| one["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name}: {json}")).clone()
+}
+
+/// Whether the rates and the memory of a trial can be limited here, which needs root, too; says so where they cannot.
+pub(crate) fn can_limit() -> bool {
+    if !is_root() {
+        return false;
+    }
+    let doctor = fslab().args(["doctor", "--format", "json"]).output();
+    let doctor = doctor.expect("the binary starts");
+    let lacking = ["rate limits", "memory limits"]
+        .map(|name| facility(&doctor, name))
+        .into_iter()
+        .find(|found| found["available"] != true);
+    if let Some(found) = &lacking {
+        testkit::skip!("{}: {}", found["name"], found["note"]);
+    }
+    lacking.is_none()
+}
+
 /// Writes the example run's log into a new run folder.
 pub(crate) fn example_run(scratch: &Scratch) -> PathBuf {
     let dir = scratch.join("example");

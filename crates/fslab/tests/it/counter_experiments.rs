@@ -8,7 +8,7 @@ use crate::common;
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, assert_code, is_root, run_in};
+use common::{Scratch, assert_code, can_limit, run_in};
 use explain::{Confidence, Explained, Explanation, Options, Verdict};
 use record::Run;
 
@@ -81,7 +81,7 @@ fn is_denied(explanation: &Explanation, rule: &str) -> bool {
 /// cells, which the device then reads as fast, the difference disappears.
 #[test]
 fn readahead_is_the_cause_of_slow_reads_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
@@ -113,7 +113,7 @@ fn readahead_is_the_cause_of_slow_reads_needs_root() {
 /// A limit is reached, and lifting it for both takes the difference away.
 #[test]
 fn a_limit_is_the_cause_until_it_is_lifted_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
@@ -149,7 +149,7 @@ fn a_limit_is_the_cause_until_it_is_lifted_needs_root() {
 /// O_SYNC writes of 4 KiB against 256 KiB at 500 writes a second.
 #[test]
 fn small_synchronous_writes_are_small_requests_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
@@ -169,7 +169,7 @@ fn small_synchronous_writes_are_small_requests_needs_root() {
 /// small requests, which the device moves as fast, are denied.
 #[test]
 fn a_journal_of_data_doubles_the_bytes_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
@@ -201,7 +201,7 @@ fn a_journal_of_data_doubles_the_bytes_needs_root() {
 /// A write that ends in memory at (a) against one that flushes inside (a): at (c) both are alike.
 #[test]
 fn a_write_that_ends_in_memory_was_served_by_the_cache_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
@@ -224,7 +224,7 @@ fn a_write_that_ends_in_memory_was_served_by_the_cache_needs_root() {
 /// Tables that mkfs left to the kernel: fslab waits for them, and its proof denies the rule.
 #[test]
 fn a_wait_for_lazy_initialisation_denies_it_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();

@@ -5,6 +5,7 @@ use crate::traced::turn;
 
 use std::fs;
 
+use common::checked::sound;
 use common::{Scratch, assert_code, error_line, is_root, run_in, stderr, stdout, whole_report};
 use record::{Estimate, Run, Status, Stream, TrialRecord};
 use serde_json::Value;
@@ -50,8 +51,7 @@ fn readers_are_estimated_from_what_they_read_needs_root() {
             "{FORGED} --filter workload=set-1,set-3,fslab-check,e2fsck --set estimate=lun-2011,nvme-2018 --out out"
         ),
     );
-    assert_code(&output, 0);
-    let run = Run::load(&scratch.join("out")).unwrap();
+    let run = sound(&scratch, &output);
     for (workload, trial, estimate) in estimated(&run) {
         if workload == "e2fsck" {
             assert_eq!(estimate.stream, Stream::None);
@@ -206,8 +206,7 @@ fn a_check_by_a_program_is_estimated_needs_root() {
     assert!(plan.contains("Estimate  after each check"), "{plan}");
     assert!(plan.contains("multiplied by 2"), "{plan}");
     let output = fslab(&scratch, "run own.toml --out out");
-    assert_code(&output, 0);
-    let run = Run::load(&scratch.join("out")).unwrap();
+    let run = sound(&scratch, &output);
     let all = estimated(&run);
     let of = |reader: &str| {
         let found = all

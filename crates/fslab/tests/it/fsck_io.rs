@@ -4,7 +4,8 @@
 use crate::common;
 
 use common::{
-    Scratch, assert_code, assert_fits_a_mail, is_root, run_in, stderr, stdout, whole_report,
+    Scratch, assert_code, assert_fits_a_mail, can_limit, is_root, run_in, stderr, stdout,
+    whole_report,
 };
 use record::{Run, Status, TrialRecord};
 
@@ -251,7 +252,7 @@ fn json(scratch: &Scratch) -> serde_json::Value {
 /// requests is faster in proportion.
 #[test]
 fn the_three_laws_hold_on_a_limited_disk_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use common::checked::{FILL, STREAM, doubts, load, run, study};
-use common::{Scratch, assert_code, fslab, is_root, run_in, stdout};
+use common::checked::{FILL, STREAM, run, sound, study};
+use common::{Scratch, assert_code, can_limit, fslab, run_in, stdout};
 use record::Status;
 
 /// Control groups left by processes of ours.
@@ -69,15 +69,14 @@ fn loop_of(scratch: &Scratch) -> String {
 
 #[test]
 fn streams_and_fills_are_checked_under_limits_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
     let limits = "limit = [\"none\", \"read=40m,write=80m\"]\nmemory = [\"160m\"]\n";
     let study = study(&scratch, "\"ext4\", \"xfs\"", limits, &[STREAM, FILL]);
     let output = run(&scratch, &study, &[]);
-    let run = load(&scratch);
-    assert_code(&output, if doubts(&run).is_empty() { 0 } else { 7 });
+    let run = sound(&scratch, &output);
     assert_eq!(run.trials.len(), 8);
     for slot in &run.plan.slots {
         let (cell, trial) = (
@@ -140,7 +139,7 @@ fn streams_and_fills_are_checked_under_limits_needs_root() {
 
 #[test]
 fn the_disk_itself_is_read_first_and_recorded_in_log_and_context_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
@@ -151,8 +150,7 @@ fn the_disk_itself_is_read_first_and_recorded_in_log_and_context_needs_root() {
         &[FILL],
     );
     let output = run(&scratch, &study, &["--set", "run.reference_seconds=0.05"]);
-    let run = load(&scratch);
-    assert_code(&output, if doubts(&run).is_empty() { 0 } else { 7 });
+    let run = sound(&scratch, &output);
     let images: Vec<_> = run
         .references
         .iter()
@@ -185,7 +183,7 @@ fn the_disk_itself_is_read_first_and_recorded_in_log_and_context_needs_root() {
 
 #[test]
 fn killed_under_limits_it_is_cleaned_and_resumed_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let scratch = Scratch::new();
@@ -220,8 +218,7 @@ fn killed_under_limits_it_is_cleaned_and_resumed_needs_root() {
     scratch.assert_nothing_left();
 
     let output = run_in(scratch.path(), &["resume", "out"]);
-    let run = load(&scratch);
-    assert_code(&output, if doubts(&run).is_empty() { 0 } else { 7 });
+    let run = sound(&scratch, &output);
     assert!(
         run.trials
             .iter()

@@ -5,8 +5,8 @@ use crate::common;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::checked::{STREAM, study};
-use common::{Scratch, assert_code, is_root, run_in, stderr, stdout};
+use common::checked::{STREAM, sound, study};
+use common::{Scratch, assert_code, facility, is_root, run_in, stderr, stdout};
 use serde_json::Value;
 
 /// Runs fslab in a mount namespace after `change`.
@@ -19,14 +19,6 @@ fn with_mounts(dir: &Path, change: &str, args: &[&str]) -> Output {
         .current_dir(dir)
         .output()
         .unwrap()
-}
-
-/// The facility `name` in doctor's JSON.
-fn facility(doctor: &Output, name: &str) -> Value {
-    let json: Value = serde_json::from_str(&stdout(doctor)).unwrap();
-    let machine = json["machine"].as_array().unwrap();
-    let found = machine.iter().find(|one| one["name"] == name);
-    found.unwrap_or_else(|| panic!("no {name}: {json}")).clone()
 }
 
 #[test]
@@ -51,7 +43,7 @@ fn a_machine_without_pressure_or_control_groups_works_and_is_named_needs_root() 
         assert!(note.contains(why), "{note}");
     }
     let output = with_mounts(scratch.path(), hidden, &["run", &study, "--out", "out"]);
-    assert_code(&output, 0);
+    sound(&scratch, &output);
     scratch.assert_nothing_left();
     // A limit that nothing serves is refused before the first trial; no trial runs without it.
     let limit = ["run", &study, "--out", "limited", "--set", "limit=8m"];

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Scratch, assert_code, fslab, is_root, run_in, stderr, stdout, wait_until};
+use common::{Scratch, assert_code, can_limit, fslab, is_root, run_in, stderr, stdout, wait_until};
 use record::{FailureKind, Run, Status, TrialRecord};
 
 /// The machine has one tracer: these tests take turns.
@@ -131,6 +131,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
     assert_code(&output, 0);
     let (plain, traced) = (trials(&run, false), trials(&run, true));
     assert_eq!((plain.len(), traced.len()), (2, 2));
+    let mut delayed = Vec::new();
     for (filesystem, trial) in plain.iter().chain(&traced) {
         let [layout] = &trial.layouts[..] else {
             panic!("{:?}", trial.layouts);
@@ -139,8 +140,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
         let file = &layout.files[0];
         assert_eq!((file.path.as_str(), file.size), ("bigfile", 16 << 20));
         assert_eq!((file.mapped, file.holes), (16 << 20, 0), "{file:?}");
-        // dd flushes nothing: the delayed allocation was observed before our own fsync.
-        assert_eq!(sample(trial, "layout_delalloc"), Some(SIZE));
+        delayed.push(sample(trial, "layout_delalloc").unwrap());
         assert_eq!(sample(trial, "layout_extents"), Some(file.extents as f64));
         let listing = scratch
             .join("out")
@@ -159,6 +159,9 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
             .any(|name| name.starts_with("e2freefrag /dev/loop"));
         assert!(free, "{:?}", layout.listings);
     }
+    // dd flushes nothing: the delayed allocation was observed before our own fsync. The kernel may have written some of it back.
+    assert!(delayed.iter().all(|bytes| *bytes <= SIZE), "{delayed:?}");
+    assert!(delayed.contains(&SIZE), "{delayed:?}");
     for (_, trial) in &plain {
         assert_eq!(trial.traces, []);
         assert_eq!(sample(trial, "trace_bios"), None);
@@ -234,7 +237,7 @@ fn tracing(scratch: &Scratch, study: &Path) -> Child {
 
 #[test]
 fn a_traced_run_that_was_killed_is_cleaned_and_resumed_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let _turn = turn();
@@ -274,7 +277,7 @@ fn a_traced_run_that_was_killed_is_cleaned_and_resumed_needs_root() {
 
 #[test]
 fn an_interrupt_takes_the_tracer_back_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let _turn = turn();
@@ -291,7 +294,7 @@ fn an_interrupt_takes_the_tracer_back_needs_root() {
 
 #[test]
 fn a_tracer_that_is_taken_fails_the_cell_and_no_other_needs_root() {
-    if !is_root() {
+    if !can_limit() {
         return;
     }
     let _turn = turn();

@@ -20,8 +20,8 @@ fn layout(path: &Path) -> FileLayout {
     FileLayout::read(path, Options::default()).unwrap()
 }
 
-/// One call of filefrag with these options and files, and the same of ours.
-fn compare_filefrag(options: &[&str], style: Style, paths: &[PathBuf]) {
+/// How one call of filefrag with these options and files differs from ours, if it does.
+fn differing(options: &[&str], style: Style, paths: &[PathBuf]) -> Option<String> {
     let mut words = vec!["filefrag"];
     words.extend(options);
     words.extend(paths.iter().map(|path| path.to_str().unwrap()));
@@ -33,12 +33,17 @@ fn compare_filefrag(options: &[&str], style: Style, paths: &[PathBuf]) {
     }
     let ours = String::from_utf8(ours).unwrap();
     for (line, (ours, theirs)) in ours.lines().zip(theirs.lines()).enumerate() {
-        assert_eq!(ours, theirs, "line {line} of {words:?}");
+        if ours != theirs {
+            return Some(format!(
+                "line {line} of {words:?}: {ours:?}, not {theirs:?}"
+            ));
+        }
     }
-    assert_eq!(ours, theirs, "{words:?}");
+    (ours != theirs).then(|| format!("{words:?}: {ours:?}, not {theirs:?}"))
 }
 
-fn all_styles(paths: &[PathBuf]) {
+/// The first difference in any style.
+fn differing_in_styles(paths: &[PathBuf]) -> Option<String> {
     let verbose = Style {
         verbose: true,
         ..Style::default()
@@ -48,13 +53,27 @@ fn all_styles(paths: &[PathBuf]) {
         hex,
         ..verbose
     };
-    compare_filefrag(&[], Style::default(), paths);
-    compare_filefrag(&["-v"], verbose, paths);
-    compare_filefrag(&["-e"], verbose, paths);
-    compare_filefrag(&["-v", "-X"], with(None, true), paths);
-    compare_filefrag(&["-v", "-k"], with(Some(1024), false), paths);
-    compare_filefrag(&["-v", "-b65536"], with(Some(65536), false), paths);
-    compare_filefrag(&["-v", "-b3000"], with(Some(3000), false), paths);
+    let styles: [(&[&str], Style); 7] = [
+        (&[], Style::default()),
+        (&["-v"], verbose),
+        (&["-e"], verbose),
+        (&["-v", "-X"], with(None, true)),
+        (&["-v", "-k"], with(Some(1024), false)),
+        (&["-v", "-b65536"], with(Some(65536), false)),
+        (&["-v", "-b3000"], with(Some(3000), false)),
+    ];
+    let mut styles = styles.into_iter();
+    styles.find_map(|(options, style)| differing(options, style, paths))
+}
+
+#[track_caller]
+fn all_styles(paths: &[PathBuf]) {
+    assert_eq!(differing_in_styles(paths), None);
+}
+
+/// Tries with fresh files until the kernel wrote nothing back meanwhile, which it may do at any moment.
+fn until_not_written_back(mut attempt: impl FnMut(u32) -> bool) {
+    assert!((0..20).any(&mut attempt), "written back twenty times");
 }
 
 /// Files of all kinds on a fresh filesystem.
@@ -172,19 +191,30 @@ fn delayed_blocks_are_seen_before_the_sync_and_placed_after_needs_root() {
         let Some(mounted) = Mounted::new(mkfs, 1024, "defaults") else {
             return;
         };
-        let path = mounted.join("file");
-        let mut file = std::fs::File::create(&path).unwrap();
-        file.write_all(&vec![7; 3 << 20]).unwrap();
-        all_styles(std::slice::from_ref(&path));
-        let before = layout(&path).summary;
-        assert_eq!((before.delalloc, before.mapped), (3 << 20, 0), "{mkfs:?}");
+        let all = (3 << 20, 0);
+        let delayed = |path: &Path| {
+            let summary = layout(path).summary;
+            (summary.delalloc, summary.mapped) == all
+        };
         let options = Options {
             sync: true,
             ..Options::default()
         };
-        let after = FileLayout::read(&path, options).unwrap();
-        assert_eq!(after.delayed_before, Some(3 << 20));
-        assert_eq!((after.summary.delalloc, after.summary.mapped), (0, 3 << 20));
+        until_not_written_back(|n| {
+            let path = mounted.join(&format!("file{n}"));
+            std::fs::write(&path, vec![7; 3 << 20]).unwrap();
+            if !delayed(&path) {
+                return false;
+            }
+            let differing = differing_in_styles(std::slice::from_ref(&path));
+            if !delayed(&path) {
+                return false;
+            }
+            assert_eq!(differing, None, "{mkfs:?}");
+            let after = FileLayout::read(&path, options).unwrap();
+            assert_eq!((after.summary.delalloc, after.summary.mapped), (0, 3 << 20));
+            after.delayed_before == Some(3 << 20)
+        });
     }
 }
 
@@ -229,16 +259,23 @@ fn xfs_bmap_needs_root() {
                 );
             }
         }
-        let delayed = mounted.join("delayed");
-        std::fs::write(&delayed, vec![3; 100_000]).unwrap();
         let style = xfs_bmap::Style {
             verbose: true,
             delayed: true,
             ..xfs_bmap::Style::default()
         };
-        let ours = String::from_utf8(xfs_bmap::list(&delayed, style).unwrap()).unwrap();
-        assert!(ours.contains("delalloc"), "{ours}");
-        assert_eq!(ours, run(&["xfs_bmap", "-ve", delayed.to_str().unwrap()]));
+        until_not_written_back(|n| {
+            let delayed = mounted.join(&format!("delayed{n}"));
+            std::fs::write(&delayed, vec![3; 100_000]).unwrap();
+            let list = || String::from_utf8(xfs_bmap::list(&delayed, style).unwrap()).unwrap();
+            let ours = list();
+            let theirs = run(&["xfs_bmap", "-ve", delayed.to_str().unwrap()]);
+            if !ours.contains("delalloc") || list() != ours {
+                return false;
+            }
+            assert_eq!(ours, theirs);
+            true
+        });
     }
     let Some(mounted) = Mounted::new(EXT4, 100, "defaults") else {
         return;

@@ -166,12 +166,15 @@ mod tests {
             let source = source(image.path(), direct);
             source.read_exact_at(&mut [0; 1024], 1 << 20).unwrap();
             assert_eq!(resident(image.path()), 0, "direct: {direct}");
-            std::fs::read(image.path()).unwrap();
-            assert_eq!(resident(image.path()), all);
-            source.read_exact_at(&mut [0; 1024], 1 << 20).unwrap();
-            let left = resident(image.path());
             // Without direct reads the page itself is dropped, and no other.
-            assert_eq!(left, if direct { all } else { all - 1 }, "direct: {direct}");
+            let expected = if direct { all } else { all - 1 };
+            let stays = || {
+                std::fs::read(image.path()).unwrap();
+                source.read_exact_at(&mut [0; 1024], 1 << 20).unwrap();
+                resident(image.path()) == expected
+            };
+            // Another test may drop the whole machine's page cache.
+            assert!((0..10).any(|_| stays()), "direct: {direct}");
         }
     }
 }

@@ -159,7 +159,7 @@ fn known_writes_are_traced_to_the_sector_needs_root() {
     }
     let disk = Disk::new(256);
     let out = tempfile::tempdir().unwrap();
-    run(&["sync"]);
+    run(&["sync", "-f", disk.mount.to_str().unwrap()]);
     let recording = start(&options(&[&disk], out.path()));
     assert_eq!(disk.enabled(), "1");
     disk.write(64);
@@ -282,29 +282,23 @@ fn a_buffer_too_small_loses_events_and_says_so_needs_root() {
     }
     let disk = Disk::new(64);
     let out = tempfile::tempdir().unwrap();
+    disk.write(32);
     let recording = start(&Options {
         buffer: 64 << 10,
         ..options(&[&disk], out.path())
     });
-    // 8,000 direct writes with six events each: far above 64 KiB in 50 ms.
-    let to = format!("of={}", disk.mount.join("small").display());
-    run(&[
-        "dd",
-        "if=/dev/zero",
-        &to,
-        "bs=4k",
-        "count=8000",
-        "oflag=direct",
-    ]);
+    // 8,000 direct reads of what the image has in memory, with six events each: far above 64 KiB in 50 ms, even on a slow disk.
+    let file = format!("if={}", disk.mount.join("file").display());
+    let read = |count| [&file, "of=/dev/null", "bs=4k", count, "iflag=direct"];
+    run(&[&["dd"], &read("count=8000")[..]].concat());
     // A few more on each CPU once the buffers are empty again: only a record that follows a loss
     // shows it as a gap.
     std::thread::sleep(std::time::Duration::from_millis(500));
     for cpu in 0..std::thread::available_parallelism().unwrap().get() {
-        let few = ["if=/dev/zero", &to, "bs=4k", "count=20", "oflag=direct"];
         // A CPU that this process may not use has no losses to show.
         let _ = Command::new("taskset")
             .args(["-c", &cpu.to_string(), "dd", "status=none"])
-            .args(few)
+            .args(read("count=20"))
             .status()
             .unwrap();
     }

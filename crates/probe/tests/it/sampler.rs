@@ -104,10 +104,12 @@ fn a_second_at_fifty_milliseconds() {
     // One row at the start, one each 50 ms that was not missed, one at the end.
     let ticks = (end - begin) / 50_000_000;
     assert!(ticks >= 19, "{ticks}");
-    assert!(stats.rows + stats.missed + 1 >= ticks, "{stats:?}");
+    let times: Vec<u64> = table.rows.iter().map(|(at, _)| *at).collect();
+    // A busy machine may begin and end the sampling late.
+    let sampled = (times[times.len() - 1] - times[0]) / 50_000_000;
+    assert!(stats.rows + stats.missed + 1 >= sampled, "{stats:?}");
     assert!(stats.rows + stats.missed <= ticks + 3, "{stats:?}");
     assert!(stats.own_cpu_ns > 0 && stats.own_cpu_ns < 500_000_000);
-    let times: Vec<u64> = table.rows.iter().map(|(at, _)| *at).collect();
     assert!(times.windows(2).all(|w| w[0] < w[1]));
     assert!(times[0] >= begin && times[times.len() - 1] <= end);
 
@@ -159,7 +161,7 @@ fn a_sink_that_fails_ends_the_sampling_and_says_so() {
     };
     let sampler = Sampler::start(&options, Box::new(sink)).unwrap();
     let begin = Instant::now();
-    while !sampler.failed() && begin.elapsed() < Duration::from_secs(5) {
+    while !sampler.failed() && begin.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(sampler.failed());

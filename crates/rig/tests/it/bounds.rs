@@ -400,11 +400,20 @@ fn a_killed_run_is_undone_whatever_bound_it_was_setting_needs_root() {
     let Some(blkio) = v1("blkio") else { return };
     let before = throttle_lines(&blkio);
     let mut bounds = 0;
-    for round in 0..16_u64 {
+    // The moments of the kills are spread over what this machine needs.
+    let limits = ["memory=268435456", "limit=52428800"];
+    let run = run_folder();
+    let begun = std::time::Instant::now();
+    let mut child = start(run.path(), "ext4", &limits);
+    wait_until_prepared(&mut child);
+    let takes = begun.elapsed();
+    kill(child);
+    rig::clean(run.path(), false).unwrap();
+    for round in 0..16_u32 {
         let run = run_folder();
-        let child = start(run.path(), "ext4", &["memory=268435456", "limit=52428800"]);
+        let child = start(run.path(), "ext4", &limits);
         let pid = child.id();
-        std::thread::sleep(std::time::Duration::from_millis(20 + round * 12));
+        std::thread::sleep(takes * round / 12);
         kill(child);
         let undone = rig::clean(run.path(), false).unwrap();
         bounds += undone

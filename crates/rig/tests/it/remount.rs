@@ -4,7 +4,7 @@ use crate::common;
 use progress::Silent;
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,6 +21,13 @@ fn resident(path: &Path) -> u64 {
     residency::of(File::open(path).unwrap().as_fd())
         .unwrap()
         .resident
+}
+
+/// What a proof says of a cold device: before Linux 6.5 nothing counts a device's pages (cachestat(2)).
+fn proven() -> Option<bool> {
+    let file = tempfile::tempfile().unwrap();
+    let (_, by) = residency::counted(file.as_fd()).unwrap();
+    (by == "cachestat").then_some(true)
 }
 
 #[test]
@@ -51,7 +58,7 @@ fn every_kind_is_mounted_again_as_it_was_and_cold_needs_root() {
                 .remount()
                 .unwrap()
                 .expect("a device can be remounted");
-            assert_eq!(proof.holds, Some(true), "{kind}: {proof:?}");
+            assert_eq!(proof.holds, proven(), "{kind}: {proof:?}");
             assert!(
                 proof.method.starts_with("umount, BLKFLSBUF, drop_caches 3"),
                 "{proof:?}"
@@ -197,20 +204,22 @@ fn an_unmounted_device_stays_for_a_checker_and_is_cold_when_asked_needs_root() {
     let node = prepared.device_node().unwrap().to_path_buf();
     let mut held = File::open(&node).unwrap();
     let mut read = vec![0; 4 * MIB as usize];
-    held.read_exact(&mut read).unwrap();
-    assert!(
-        residency::of(held.as_fd()).unwrap().resident >= 1024,
-        "the device is warm"
-    );
+    let mut warm = || {
+        held.rewind().unwrap();
+        held.read_exact(&mut read).unwrap();
+        residency::of(held.as_fd()).unwrap().resident >= 1024
+    };
+    // Another test may drop the whole machine's page cache.
+    assert!((0..10).any(|_| warm()));
     let proof = prepared.drop_device_caches().unwrap();
     assert_eq!(
         (proof.resident_pages, proof.holds),
-        (0, Some(true)),
+        (0, proven()),
         "{proof:?}"
     );
     assert_eq!(residency::of(held.as_fd()).unwrap().resident, 0);
     drop(held);
-    assert_eq!(prepared.drop_caches(&[]).unwrap().holds, Some(true));
+    assert_eq!(prepared.drop_caches(&[]).unwrap().holds, proven());
     assert!(
         prepared
             .remount()

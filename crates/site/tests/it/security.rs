@@ -571,6 +571,13 @@ fn events_go_on_after_the_last_that_a_browser_has() {
         .unwrap();
     assert_eq!(events(&rest.body), 1);
     // One follows already: the next is asked to come again.
+    let limits = Limits {
+        stream_time: Duration::from_secs(60),
+        streams: 1,
+        ..Limits::default()
+    };
+    let served = Served::with(runs.path(), None, limits);
+    let path = format!("/events/{}", first_run(&served));
     let mut first = TcpStream::connect(served.address).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     first.write_all(request.as_bytes()).unwrap();

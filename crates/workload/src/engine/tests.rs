@@ -89,22 +89,27 @@ fn a_record_in_flight_when_the_flag_rises_does_not_count() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let (flags, done) = (Flags::default(), Counter::default());
         let run = std::thread::scope(|scope| {
-            let child = scope.spawn(|| {
+            let (say, thread) = std::sync::mpsc::channel();
+            let (reader, flags, done) = (&reader, &flags, &done);
+            let child = scope.spawn(move || {
+                say.send(rustix::thread::gettid()).unwrap();
                 let job = Job {
                     file: reader.as_fd(),
                     direction: Direction::Read,
                     record: RECORD,
                     order: Order::Sequential(100),
-                    flags: &flags,
-                    done: &done,
+                    flags,
+                    done,
                     payload: None,
                 };
                 engine(kind, depth).run(&job, 0, STONEWALL, None).unwrap()
             });
+            let thread = thread.recv().unwrap().as_raw_nonzero();
             writer.write_all(&[1; 2 * RECORD]).unwrap();
             wait_until(|| done.get() == 2);
-            // The third record has begun, or begins before the flag or finds it: let it begin.
-            std::thread::sleep(Duration::from_millis(50));
+            // The third record has begun when its thread sleeps.
+            let stat = format!("/proc/self/task/{thread}/stat");
+            wait_until(|| std::fs::read_to_string(&stat).unwrap().contains(") S "));
             flags.raise(STONEWALL);
             writer.write_all(&[1; RECORD]).unwrap();
             child.join().unwrap()

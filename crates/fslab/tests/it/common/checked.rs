@@ -6,7 +6,7 @@ use std::process::Output;
 
 use record::Run;
 
-use super::{Scratch, run_in};
+use super::{Scratch, assert_code, assert_ran, run_in};
 
 /// A study of one small stream and one small fill, each checked.
 const CHECKED: &str = r#"
@@ -82,7 +82,7 @@ pub(crate) fn load(scratch: &Scratch) -> Run {
 
 /// Names of evidence that does not hold. On a machine that is busy with other tests the clock of a
 /// checker may differ from ours, which is reported and makes the run doubtful; nothing else may.
-pub(crate) fn doubts(run: &Run) -> Vec<&str> {
+fn doubts(run: &Run) -> Vec<&str> {
     let all = run.trials.iter().flat_map(|trial| &trial.evidence);
     let doubts: Vec<&str> = all
         .filter(|found| found.holds == Some(false) && found.name != record::QUIET_MACHINE)
@@ -93,4 +93,13 @@ pub(crate) fn doubts(run: &Run) -> Vec<&str> {
         "{doubts:?}"
     );
     doubts
+}
+
+/// The run that printed this. It finished, and nothing is doubtful but a checker's clock on a busy machine.
+#[track_caller]
+pub(crate) fn sound(scratch: &Scratch, output: &Output) -> Run {
+    assert_ran(output);
+    let run = load(scratch);
+    assert_code(output, if doubts(&run).is_empty() { 0 } else { 7 });
+    run
 }

@@ -11,8 +11,8 @@ use progress::Silent;
 
 use super::guests::can;
 
-/// Mounts, modules, and the channel to the host: `alive` says that the script goes on. `exercise` measures a disk, and has a filesystem on it
-/// write and read back.
+/// Mounts, modules, and the channel to the host: `alive` says that the script goes on. `controlled` serves a disk as `$server`, `counted`
+/// prints what it counted, and `let_go` ends it. `exercise` measures a disk, and has a filesystem on it write and read back.
 const BEGIN: &str = r#"#!/bin/bash
 mkdir -p /proc /sys /dev /tmp /run
 mount -t proc proc /proc
@@ -31,6 +31,22 @@ echo '{"say":"ready","release":"x","uptime":1}' >&3
 alive() { echo '{"say":"alive","uptime":1}' >&3; }
 cd /tmp
 mkdir m
+controlled() {
+  coproc served { exec /init device serve "$@" --controlled 2> err.txt; }
+  server=$served_PID
+  exec 4>&"${served[1]}" 5<&"${served[0]}"
+  echo 'begin 0' >&4
+  read -r _ <&5 || cat err.txt
+}
+counted() {
+  echo >&4
+  read -r counters <&5
+  echo "counters $counters"
+}
+let_go() {
+  exec 4>&- 5<&-
+  eval "exec ${served[1]}>&- ${served[0]}<&-" 2> /dev/null
+}
 exercise() {
   /init device bench "$1" --format json > fit.json
   echo "fit $(cat fit.json | while read -r line; do echo -n "$line "; done)"

@@ -15,16 +15,20 @@ use crate::fsck::{Exit, Report, Request, Verdict};
 use crate::{Class, Error, Result};
 
 /// A child that goes on and prints its PID: the host's, which a fake in a PID namespace of its own
-/// learns from /proc alone.
-const CHILD: &str =
-    "sh -c 'read -r n _ < /proc/self/stat; echo \"child $n\"; exec sleep 1000' & sleep 0.3";
+/// learns from /proc alone. The fake goes on once that is printed, and once the child was seen.
+const CHILD: &str = "f=$(mktemp); sh -c 'read -r n _ < /proc/self/stat; echo \"child $n\"; \
+                     echo > $0; exec sleep 1000' $f & \
+                     until [ -s $f ]; do sleep 0.02; done; sleep 0.3; rm $f";
 /// The same in its own session, whose parent is gone.
-const ORPHAN: &str = "setsid sh -c 'setsid sh -c \"read -r n _ < /proc/self/stat; \
-                      echo orphan \\$n; exec sleep 1000\" & sleep 0.3; exit' & sleep 0.5";
+const ORPHAN: &str = "f=$(mktemp); setsid sh -c 'setsid sh -c \"read -r n _ < /proc/self/stat; \
+                      echo orphan \\$n; echo > $0; exec sleep 1000\" & \
+                      until [ -s $0 ]; do sleep 0.02; done; sleep 0.5; exit' $f & wait $!; rm $f";
 
 /// A folder with one fake in it, under the name of the real one.
 struct Fake {
     folder: tempfile::TempDir,
+    /// How long it may take to end when it is asked to.
+    grace: Duration,
 }
 
 impl Fake {
@@ -39,7 +43,8 @@ impl Fake {
         // moment would hold it open and the kernel would not run it (ETXTBSY).
         let copied = Command::new("cp").arg(&text).arg(&file).status().unwrap();
         assert!(copied.success());
-        Fake { folder }
+        let grace = Duration::from_millis(300);
+        Fake { folder, grace }
     }
 
     fn run_for(&self, timeout: Duration, progress: &dyn Progress) -> Result<Report> {
@@ -54,7 +59,7 @@ impl Fake {
         };
         let environment = Environment {
             locate: &|name| Some(self.folder.path().join(name)).filter(|file| file.exists()),
-            grace: Duration::from_millis(300),
+            grace: self.grace,
         };
         run_in(&request, progress, &environment)
     }
@@ -167,27 +172,28 @@ fn a_hang_is_ended_with_its_children_though_they_ignore_the_first_signal() {
          echo 'Pass 1: Checking'; sleep 1000; sleep 1000"
     ));
     let begun = Instant::now();
-    let report = fake.run_for(Duration::from_millis(1500), &Silent).unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    let report = fake.run_for(Duration::from_secs(6), &Silent).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(
         (report.exit, report.verdict),
         (Exit::Signal(9), Verdict::TimedOut)
     );
     assert_eq!(
         report.explanation,
-        "ended after its time limit of 1.5 s (killed by signal 9 (SIGKILL))"
+        "ended after its time limit of 6 s (killed by signal 9 (SIGKILL))"
     );
     for key in ["child ", "orphan ", "own "] {
         let pid = number(&report.output, key);
         assert!(!lives(pid), "{key}{pid} lives");
     }
-    assert!(report.usage.elapsed >= 1.8, "{:?}", report.usage);
+    assert!(report.usage.elapsed >= 6.3, "{:?}", report.usage);
     assert_eq!(report.phases.len(), 2, "what it did is kept");
 }
 
 #[test]
 fn one_that_obeys_the_first_signal_reports_how_it_ended() {
-    let fake = Fake::new("trap 'echo cancelled; exit 32' TERM; while :; do sleep 0.05; done");
+    let mut fake = Fake::new("trap 'echo cancelled; exit 32' TERM; while :; do sleep 0.05; done");
+    fake.grace = Duration::from_secs(30);
     let report = fake.run_for(Duration::from_secs(1), &Silent).unwrap();
     assert_eq!(
         (report.exit, report.verdict),
@@ -228,8 +234,8 @@ fn an_interrupt_ends_the_group() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let fake = Fake::new(&format!(
         "echo 'Pass 1: a'; \
-         sh -c 'read -r n _ < /proc/self/stat; echo $n > {}; exec sleep 1000' & \
-         sleep 0.3; echo 'Pass 2: b'; wait",
+         sh -c 'read -r n _ < /proc/self/stat; echo $n > {0}; exec sleep 1000' & \
+         until [ -s {0} ]; do sleep 0.02; done; echo 'Pass 2: b'; wait",
         file.path().display()
     ));
     let observer = Impatient::default();
@@ -247,7 +253,7 @@ fn an_interrupt_ends_the_group() {
 fn children_that_outlive_their_checker_are_ended_too() {
     let begun = Instant::now();
     let report = Fake::new(&format!("{CHILD}; {ORPHAN}; exit 0")).run();
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(report.verdict, Verdict::Clean);
     for key in ["child ", "orphan "] {
         assert!(!lives(number(&report.output, key)), "{}", report.output);
@@ -327,15 +333,16 @@ fn a_line_is_a_boundary_when_it_is_printed() {
 
 #[test]
 fn processor_time_and_memory_belong_to_the_pass_that_used_them() {
-    let busy = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+    let busy = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done";
     let report = Fake::new(&format!(
         "echo 'Pass 1: a'; sleep 0.2; echo 'Pass 2: b'; {busy}"
     ))
     .run();
     let figure = |at: usize, name: &str| report.phases[at].figures[name];
     let cpu = |at: usize| figure(at, "user_seconds") + figure(at, "system_seconds");
-    assert!(cpu(1) < 0.05, "{}", cpu(1));
-    assert!(cpu(2) > cpu(1) && cpu(2) > 0.02, "{}", cpu(2));
+    // On a busy machine the second line is seen late.
+    assert!(cpu(1) < cpu(2) / 2.0, "{} {}", cpu(1), cpu(2));
+    assert!(cpu(2) > 0.02, "{}", cpu(2));
     let whole = report.usage.user + report.usage.system;
     assert!((cpu(0) - whole).abs() < 1e-9 && cpu(1) + cpu(2) <= whole + 1e-6);
     assert!(figure(2, "peak_rss") > 100_000.0 && figure(2, "peak_rss") < f64::from(1 << 26));
