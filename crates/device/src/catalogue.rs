@@ -24,6 +24,9 @@ const SHIPPED: [(&str, &str); 2] = [
 /// Devices of all leaves of a tree; more than that takes too much memory.
 const MOST_LEAVES: usize = 4096;
 
+/// Bytes of all leaves of a tree; sums of two such addresses fit 64 bits.
+const LARGEST: u128 = 1 << 63;
+
 /// Arrays within arrays.
 const DEEPEST: usize = 8;
 
@@ -99,10 +102,12 @@ impl Catalogue {
         })
     }
 
-    /// Counts the leaves of a tree, and so finds missing members and cycles.
-    fn leaves(&self, device: &Device, depth: usize) -> Result<usize, Error> {
-        let Kind::Array(array) = &device.kind else {
-            return Ok(1);
+    /// Counts the leaves of a tree and their bytes, and so finds missing members and cycles.
+    fn leaves(&self, device: &Device, depth: usize) -> Result<(usize, u128), Error> {
+        let array = match &device.kind {
+            Kind::Array(array) => array,
+            Kind::Disk(disk) => return Ok((1, disk.capacity.into())),
+            Kind::Ssd(ssd) => return Ok((1, ssd.capacity.into())),
         };
         let wrong = |message: String| Error::File {
             file: device.file.clone(),
@@ -114,7 +119,7 @@ impl Catalogue {
                 "`members`: arrays contain each other, or more than {DEEPEST} levels deep"
             )));
         }
-        let mut leaves = 0;
+        let (mut leaves, mut bytes) = (0, 0);
         for of in &array.members {
             let Some(member) = self.devices.get(&of.name) else {
                 let hint = words::suggest(&of.name, self.devices.keys().map(String::as_str));
@@ -123,14 +128,19 @@ impl Catalogue {
                     "`members`: no device is named {name}; {hint}"
                 )));
             };
-            leaves += of.count * self.leaves(member, depth - 1)?;
+            let (each, size) = self.leaves(member, depth - 1)?;
+            leaves += of.count * each;
+            bytes += of.count as u128 * size;
             if leaves > MOST_LEAVES {
                 return Err(wrong(format!(
                     "`members`: {leaves} disks are more than {MOST_LEAVES}"
                 )));
             }
         }
-        Ok(leaves)
+        if bytes > LARGEST {
+            return Err(wrong("`members`: together more than 8 EiB".to_owned()));
+        }
+        Ok((leaves, bytes))
     }
 
     /// All devices by name.

@@ -173,6 +173,14 @@ fn what_is_wrong_is_named_with_its_line() {
             8,
             "`controller.read_ahead` needs",
         ),
+        (
+            (
+                "surfaces = 8",
+                "surfaces = 8\ncontroller = { request_ms = 0.1, unit = \"1g\", read_ahead = 5 }",
+            ),
+            8,
+            "together more than 4 GiB",
+        ),
     ] {
         assert!(DISK.contains(change.0));
         let error = refused(&DISK.replace(change.0, change.1));
@@ -192,6 +200,18 @@ fn members_must_exist_and_not_contain_each_other() {
     assert!(refused(&array("a", "nothing")).contains("no device is named \"nothing\""));
     let circle = format!("{}{}", array("a", "b"), array("b", "a"));
     assert!(refused(&circle).contains("contain each other"));
+    // Addresses of more would not fit 64 bits; nor would those of a name that stripes.
+    let large = DISK.replace("\"300 GB\"", "1152921504606846976");
+    let error = refused(&format!("{large}{}", array("a", "d").replace("2 x", "9 x")));
+    assert!(
+        error.contains("`members`: together more than 8 EiB"),
+        "{error}"
+    );
+    let mut catalogue = Catalogue::default();
+    catalogue.add("large.toml", &large).unwrap();
+    assert!(catalogue.device("dx8").is_ok());
+    let error = catalogue.device("dx9").unwrap_err().to_string();
+    assert!(error.contains("8 EiB"), "{error}");
     let mut catalogue = Catalogue::default();
     catalogue.add("d.toml", DISK).unwrap();
     catalogue.add("a.toml", &array("a", "d")).unwrap();

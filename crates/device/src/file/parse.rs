@@ -640,6 +640,9 @@ fn members(text: &str) -> Result<Vec<Members>, String> {
     })
 }
 
+/// Bytes that a controller may read ahead.
+const MOST_AHEAD: u64 = 4 << 30;
+
 fn controller(table: &ControllerTable, chunk: u64) -> Result<Controller, String> {
     let cache = table.cache.map_or(0, |size| size.0);
     let unit = table
@@ -656,6 +659,11 @@ fn controller(table: &ControllerTable, chunk: u64) -> Result<Controller, String>
             "`controller.cache` needs `controller.unit` where there is no `chunk`".to_owned(),
         );
     }
+    let read_ahead = count("controller.read_ahead", table.read_ahead, 0, 1 << 16)?;
+    // As one request, which may be as long.
+    if unit.saturating_mul(read_ahead) > MOST_AHEAD {
+        return Err("`controller.read_ahead` units are together more than 4 GiB".to_owned());
+    }
     Ok(Controller {
         request: time("controller.request_ms", table.request_ms)?,
         rate: table.rate.map_or(f64::INFINITY, |rate| rate.0),
@@ -663,7 +671,7 @@ fn controller(table: &ControllerTable, chunk: u64) -> Result<Controller, String>
         unit,
         // A unit that was read stays for what reads the rest of it.
         cache: cache.max(unit * 64),
-        read_ahead: count("controller.read_ahead", table.read_ahead, 0, 1 << 16)?,
+        read_ahead,
         write_cache: table.write_back.map_or(0, |size| size.0),
         high_water: count(
             "controller.high_water",
