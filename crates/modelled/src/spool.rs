@@ -137,6 +137,11 @@ impl Spooled {
         &self.outline
     }
 
+    /// Takes them as a part of requests of this many bytes of a device.
+    pub fn widen(&mut self, size: u64) {
+        self.outline.size = self.outline.size.max(size);
+    }
+
     /// Reads requests by number; several can read at once.
     pub fn reader(&self) -> Reader<'_> {
         Reader {

@@ -333,21 +333,29 @@ fn op_of(head: &Head) -> Op {
 /// Whether all events are there.
 #[derive(Default)]
 struct Whole {
-    /// Last sequence number of each file.
-    last: FxHashMap<usize, u32>,
+    /// Last sequence number and time of each file and CPU.
+    last: FxHashMap<(usize, u32), (u32, u64)>,
     missing: u64,
+    events: u64,
+    /// Those that follow a later one.
+    backwards: u64,
     /// Where it ends too early.
     broken: Option<String>,
 }
 
 impl Whole {
     fn note(&mut self, file: usize, head: &Head) {
-        if head.has(Category::Notify) || head.sequence == 0 {
+        if head.has(Category::Notify) {
             return;
         }
-        let last = self.last.entry(file).or_insert(0);
-        self.missing += u64::from(head.sequence.saturating_sub(last.saturating_add(1)));
-        *last = head.sequence.max(*last);
+        let (last, time) = self.last.entry((file, head.cpu)).or_default();
+        self.events += 1;
+        self.backwards += u64::from(head.time < *time);
+        *time = head.time;
+        if head.sequence > 0 {
+            self.missing += u64::from(head.sequence.saturating_sub(last.saturating_add(1)));
+            *last = head.sequence.max(*last);
+        }
     }
 
     fn doubts(&self, trace: &Trace) -> Vec<String> {
@@ -357,6 +365,14 @@ impl Whole {
                 "{} of its sequence {} missing",
                 words::plural(self.missing, "event"),
                 if self.missing == 1 { "is" } else { "are" }
+            ));
+        }
+        // A few are where interrupts came between.
+        if self.backwards * 100 > self.events {
+            doubts.push(format!(
+                "{} of {} follow a later one of their file: it was shuffled, or glued together of several traces",
+                self.backwards,
+                words::plural(self.events, "event")
             ));
         }
         if trace.absent() > 0 {

@@ -6,9 +6,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, statx};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Live;
@@ -62,22 +67,32 @@ const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
 const EOPNOTSUPP: i32 = 95;
 
+/// How long a server without requests sleeps until it looks whether it is to end.
+const IDLE: Duration = Duration::from_millis(100);
+
 /// A mounted file.
 pub struct Mounted {
     connection: Arc<File>,
     folder: PathBuf,
     name: String,
+    /// Number of the mounted filesystem.
+    device: (u32, u32),
+    is_aborted: AtomicBool,
 }
 
 impl Mounted {
-    /// Mounts a file of this name at a folder. Needs root.
+    /// Mounts a file of this name at an empty folder. Needs root.
     ///
     /// # Errors
-    /// There is no /dev/fuse, or it may not be mounted there.
+    /// There is no /dev/fuse, or it may not be mounted there, or something is there already.
     pub fn new(folder: &Path, name: &str) -> io::Result<Mounted> {
+        if std::fs::read_dir(folder)?.next().is_some() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
         let connection = OpenOptions::new()
             .read(true)
             .write(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open("/dev/fuse")?;
         let options = format!(
             "fd={},rootmode=40000,user_id=0,group_id=0,max_read={LARGEST}",
@@ -86,21 +101,26 @@ impl Mounted {
         let options = std::ffi::CString::new(options).map_err(io::Error::other)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("fslab", folder, "fuse", flags, Some(options.as_c_str()))?;
+        let device = device_at(folder).inspect_err(|_| {
+            let _ = unmount(folder, UnmountFlags::DETACH);
+        })?;
         Ok(Mounted {
             connection: Arc::new(connection),
             folder: folder.to_owned(),
             name: name.to_owned(),
+            device,
+            is_aborted: AtomicBool::new(false),
         })
     }
 
-    /// Serves requests until it is unmounted.
+    /// Serves requests until it is unmounted or aborted.
     ///
     /// # Errors
     /// The connection broke.
     pub fn serve(&self, live: &Arc<Live>) -> io::Result<()> {
         let mut buffer = vec![0; LARGEST + HEADS];
         let mut connection = &*self.connection;
-        loop {
+        while !self.is_aborted.load(Ordering::Relaxed) {
             match connection.read(&mut buffer) {
                 Ok(len) => {
                     let request = Request {
@@ -111,24 +131,52 @@ impl Mounted {
                     request.serve(live)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait()?,
                 // ENOENT: the request was taken back. ENODEV: unmounted.
                 Err(error) if error.raw_os_error() == Some(ENOENT) => {}
                 Err(error) if error.raw_os_error() == Some(19) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
-    /// Unmounts it, and ends [`Mounted::serve`]. What still uses it gets errors.
+    /// Waits for a request, for a while.
+    fn wait(&self) -> io::Result<()> {
+        let idle = Timespec::try_from(IDLE).map_err(io::Error::other)?;
+        match poll(
+            &mut [PollFd::new(&*self.connection, PollFlags::IN)],
+            Some(&idle),
+        ) {
+            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Unmounts it, and ends [`Mounted::serve`]. What still uses it gets errors, at the latest when the process ends.
     pub fn abort(&self) {
-        let _ = unmount(&self.folder, UnmountFlags::DETACH | UnmountFlags::FORCE);
+        self.unmount_with(UnmountFlags::DETACH | UnmountFlags::FORCE);
+        self.is_aborted.store(true, Ordering::Relaxed);
     }
 
     /// Unmounts it. What still uses it is served until it is closed.
     pub fn unmount(&self) {
-        // It may be unmounted already.
-        let _ = unmount(&self.folder, UnmountFlags::DETACH);
+        self.unmount_with(UnmountFlags::DETACH);
     }
+
+    /// It may be unmounted already, and another filesystem be there.
+    fn unmount_with(&self, flags: UnmountFlags) {
+        if device_at(&self.folder).is_ok_and(|device| device == self.device) {
+            let _ = unmount(&self.folder, flags);
+        }
+    }
+}
+
+/// Number of the filesystem that is mounted at a folder, which is not asked: it may not be served yet, or no more.
+fn device_at(folder: &Path) -> io::Result<(u32, u32)> {
+    let flags = AtFlags::STATX_DONT_SYNC;
+    let found = statx(CWD, folder, flags, StatxFlags::BASIC_STATS)?;
+    Ok((found.stx_dev_major, found.stx_dev_minor))
 }
 
 /// A request of the kernel.

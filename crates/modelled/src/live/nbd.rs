@@ -80,10 +80,19 @@ fn protocol(what: &str) -> io::Error {
 /// # Errors
 /// The connection broke, or the client does not speak the protocol.
 pub fn serve(live: &Arc<Live>, mut stream: UnixStream) -> io::Result<()> {
-    if !negotiate(live, &mut stream)? {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    let goes_on = negotiate(live, &mut stream).or_else(|error| match error.kind() {
+        // Gone before it asked for anything.
+        UnexpectedEof | BrokenPipe | ConnectionReset => Ok(false),
+        _ => Err(error),
+    })?;
+    if !goes_on {
         return Ok(());
     }
-    requests(live, stream)
+    requests(live, stream).map_err(|error| match error.kind() {
+        UnexpectedEof => protocol("the client left in the middle of a request"),
+        _ => error,
+    })
 }
 
 /// Serves requests until the client leaves.

@@ -97,7 +97,11 @@ impl<T> Pace<T> {
     pub(super) fn advance(&mut self, now: u64, due: &mut Vec<Due<T>>) {
         let lead = self.lead.unwrap_or(0);
         let mut buffer = std::mem::take(&mut self.buffer);
-        while let Some(at) = self.model.next_event().filter(|at| *at <= now + lead) {
+        while let Some(at) = self
+            .model
+            .next_event()
+            .filter(|at| *at <= now.saturating_add(lead))
+        {
             self.at = self.at.max(at);
             self.model.advance(at, &mut buffer);
         }
@@ -105,7 +109,7 @@ impl<T> Pace<T> {
         self.model.advance(self.at, &mut buffer);
         for done in buffer.drain(..) {
             if let Some((submitted, with)) = self.waiting.remove(&done.tag) {
-                let lateness = (now + lead).saturating_sub(done.at);
+                let lateness = now.saturating_add(lead).saturating_sub(done.at);
                 let modelled = done.at.saturating_sub(submitted);
                 self.served.add(modelled, lateness);
                 due.push((with, Some(lateness)));
@@ -122,6 +126,6 @@ impl<T> Pace<T> {
     /// Nanoseconds until something is to be done; none while the model is idle.
     pub(super) fn next_in(&self, now: u64) -> Option<u64> {
         let at = self.model.next_event()?;
-        Some(at.saturating_sub(now + self.lead.unwrap_or(0)))
+        Some(at.saturating_sub(now.saturating_add(self.lead.unwrap_or(0))))
     }
 }

@@ -351,8 +351,16 @@ fn mixed(state: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Bytes as in `4m`.
+/// Bytes, as a number or as in `4m`.
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    words::parse_bytes(&text).map_err(serde::de::Error::custom)
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a size is a whole number or a text like \"4m\"")]
+    enum Form {
+        Number(u64),
+        Text(String),
+    }
+    match Form::deserialize(deserializer)? {
+        Form::Number(number) => Ok(number),
+        Form::Text(text) => words::parse_bytes(&text).map_err(serde::de::Error::custom),
+    }
 }

@@ -156,6 +156,28 @@ fn a_bio_that_the_kernel_split_is_done_with_its_last_part() {
 }
 
 #[test]
+fn a_trace_whose_events_go_back_is_not_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trace = traced(
+        folder.path(),
+        &[
+            (1000, Action::Issue, READ, 8, 4096, 7),
+            (500, Action::Issue, READ, 80, 4096, 7),
+            (1500, Action::Complete, READ, 8, 4096, 0),
+            (100, Action::Complete, READ, 80, 4096, 0),
+        ],
+    );
+    let record = read(&mut trace, Source::Issue, None).unwrap();
+    let [doubt] = &record.doubts[..] else {
+        panic!("{:?}", record.doubts);
+    };
+    assert!(
+        doubt.starts_with("2 of 4 events follow a later one"),
+        "{doubt}"
+    );
+}
+
+#[test]
 fn bios_without_a_sector_end_nothing_and_hold_nothing_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut trace = traced(
