@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod loop_image;
 mod out;
 mod output_file;
 mod terminal;

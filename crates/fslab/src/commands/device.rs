@@ -191,7 +191,7 @@ fn fit(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
         lab::Error::Preflight(why)
     };
     let file = args.write.as_ref().map(|path| {
-        let file = OutputFile::at(path, device).map_err(|error| unfit(path, error))?;
+        let file = OutputFile::at(path, &[device]).map_err(|error| unfit(path, error))?;
         Ok::<_, lab::Error>((path, file))
     });
     let file = file.transpose()?;

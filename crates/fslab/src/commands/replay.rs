@@ -54,6 +54,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let is_whole = record.doubts.is_empty();
     let options = options(args);
     let source = record.source;
+    let size = record.requests.outline().size;
     let job = Job::Record {
         requests: record.requests,
         source,
@@ -69,18 +70,18 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         estimator.report(&catalogue, &args.device, record.name, &job, record.doubts)?;
     report.commands = record.commands;
     if has_times {
-        add_phases(args, &catalogue, estimator, source, &mut report)?;
+        add_phases(args, &catalogue, estimator, (source, size), &mut report)?;
     }
     print(args, &report)?;
     Ok(if is_whole { exit::OK } else { exit::INVALID })
 }
 
-/// Adds the phases of a run's trial, each replayed by itself, after the whole.
+/// Adds the phases of a run's trial, each replayed by itself, after the whole, which is of this source and size.
 fn add_phases(
     args: &ReplayArgs,
     catalogue: &Catalogue,
     estimator: Estimator,
-    source: Source,
+    (source, size): (Source, u64),
     report: &mut Report,
 ) -> Result<(), Error> {
     let ([base], None) = (&args.bases[..], args.traced) else {
@@ -90,12 +91,14 @@ fn add_phases(
     for (name, window) in phases::of_trace(base) {
         let bases = super::trace::report::bases(std::slice::from_ref(base));
         let Ok(bases) = bases else { return Ok(()) };
-        let record = match trace::read_within(&mut Trace::open_all(&bases)?, source, window) {
+        let mut record = match trace::read_within(&mut Trace::open_all(&bases)?, source, window) {
             Ok(record) => record,
             // A phase that asked for nothing.
             Err(Error::NoRequests(_)) => continue,
             Err(error) => return Err(error),
         };
+        // A smaller device moves a phase as it moves the whole.
+        record.requests.widen(size);
         let job = Job::Record {
             requests: record.requests,
             source,

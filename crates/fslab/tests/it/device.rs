@@ -436,6 +436,13 @@ fn a_record_overwrites_nothing_that_is_read_and_costs_no_verdict() {
     assert_code(&output, 8);
     assert!(stdout(&output).contains("clean"), "{}", stdout(&output));
     assert!(error_line(&output).contains("/dev/full: "));
+    // What else is read.
+    fs::write(scratch.join("journal"), "a journal").unwrap();
+    let both = "check disk.img -j journal --record journal";
+    let output = run_in(scratch.path(), &both.split(' ').collect::<Vec<_>>());
+    assert_code(&output, 8);
+    assert!(error_line(&output).contains("is what is read"));
+    assert_eq!(fs::read(scratch.join("journal")).unwrap(), b"a journal");
     // Codes are bits: errors are still errors.
     let cleared = Command::new("debugfs")
         .args(["-w", "-R", "clri <11>", "disk.img"])

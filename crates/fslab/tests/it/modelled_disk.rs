@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use common::guest_script::line;
 use common::{
     Scratch, assert_ran, fslab, is_root, run_in, stderr, wait_for_mount, wait_until, whole_report,
 };
@@ -391,7 +392,25 @@ controller = { request_ms = 5, rate = "100 MB/s", source = "assumed" }
 link = { latency_ms = 10, source = "assumed" }
 "#;
 
-/// What a replay on a fitted model may be apart from its device.
+/// Asserts that `device bench` in a guest found what the known disk takes: 5 ms a request, and 10 ms that requests share. An emulated
+/// guest answers late, by what the server counted and by the `way` of a driver to it and back, s; and never early.
+pub(crate) fn assert_known_is_found(console: &str, way: f64) {
+    let json = |begin: &str| -> Value { serde_json::from_str(line(console, begin)).unwrap() };
+    let (counters, fit) = (json("counters "), json("fit "));
+    let of = |name: &str| counters[name].as_f64().unwrap();
+    assert!(of("requests") > 100.0, "{counters}");
+    let late = of("lateness") / of("requests") / 1e9;
+    for (name, known, way) in [("request_s", 5e-3, 0.0), ("latency_s", 10e-3, way)] {
+        let found = fit["figures"][name].as_f64().unwrap();
+        let most = (1.0 + WITHIN) * known + 1.5 * late + way;
+        assert!(
+            (0.98 * known..most).contains(&found),
+            "{name}: {counters} {fit}"
+        );
+    }
+}
+
+/// What a fit, or a replay on a fitted model, may be apart from its device.
 const WITHIN: f64 = 0.15;
 /// Times that a fit is tried: beside other tests a reader may wake up milliseconds after its answer.
 const FITS: usize = 3;
@@ -520,6 +539,150 @@ fn a_socket_takes_the_place_of_no_file() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("choose another --socket"));
     assert_eq!(fs::read(scratch.join("disk.img")).unwrap(), b"an image");
+}
+
+/// A server that speaks NBD on a socket of this name.
+fn on_socket(scratch: &Scratch, socket: &str, more: &[&str]) -> Child {
+    fslab()
+        .current_dir(scratch.path())
+        .args(["device", "serve", "nvme-2018", "--size", "64m"])
+        .args(["--socket", socket])
+        .args(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn until_it_listens(socket: &Path) {
+    use std::os::unix::net::UnixStream;
+    wait_until("the socket", || UnixStream::connect(socket).is_ok());
+}
+
+#[test]
+fn a_store_has_one_server_and_is_there_only_where_it_is_served() {
+    let scratch = Scratch::new();
+    let refused = |words: &str| {
+        let args = format!("device serve nvme-2018 --size 64m {words}");
+        let output = run_in(scratch.path(), &args.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    refused("--socket none/socket --store new.img");
+    assert!(!scratch.join("new.img").exists());
+    fs::write(scratch.join("empty.img"), "").unwrap();
+    refused("--socket none/socket --store empty.img");
+    assert_eq!(fs::read(scratch.join("empty.img")).unwrap(), b"");
+    let mut server = on_socket(&scratch, "socket", &["--store", "store.img"]);
+    until_it_listens(&scratch.join("socket"));
+    let error = refused("--socket other --store store.img");
+    assert!(error.contains("another server has it"), "{error}");
+    assert_eq!(ended_by_a_signal(&mut server), Some(0));
+    assert_eq!(
+        fs::metadata(scratch.join("store.img")).unwrap().len(),
+        64 << 20
+    );
+}
+
+#[test]
+fn a_store_is_not_the_image_of_a_loop_device_needs_root() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    // sysfs ends the line, and the name is the rest of it.
+    let image = scratch.join("store ");
+    File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    let disk = Loop::on(&image);
+    let args = "device serve nvme-2018 --size 64m --socket socket --store";
+    let mut args: Vec<&str> = args.split(' ').collect();
+    args.push("store ");
+    let output = run_in(scratch.path(), &args);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the image of /dev/loop"));
+    drop(disk);
+}
+
+#[test]
+fn a_server_removes_no_socket_but_its_own() {
+    let scratch = Scratch::new();
+    let socket = scratch.join("socket");
+    let mut first = on_socket(&scratch, "socket", &[]);
+    until_it_listens(&socket);
+    fs::remove_file(&socket).unwrap();
+    let mut second = on_socket(&scratch, "socket", &[]);
+    until_it_listens(&socket);
+    assert_eq!(ended_by_a_signal(&mut first), Some(0));
+    until_it_listens(&socket);
+    assert_eq!(ended_by_a_signal(&mut second), Some(0));
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_server_without_room_for_a_connection_goes_on() {
+    use std::io::Read as _;
+    use std::os::unix::net::UnixStream;
+    let scratch = Scratch::new();
+    let script = "ulimit -n 64; exec \"$0\" device serve nvme-2018 --size 64m --socket socket";
+    let mut server = Command::new("bash")
+        .args(["-c", script, env!("CARGO_BIN_EXE_fslab")])
+        .current_dir(scratch.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let socket = scratch.join("socket");
+    until_it_listens(&socket);
+    // Those that find no room stay in the queue of the socket, which is bounded.
+    let clients: Vec<UnixStream> = (0..100)
+        .map_while(|_| {
+            let client = UnixStream::connect(&socket).ok()?;
+            sleep(Duration::from_millis(2));
+            Some(client)
+        })
+        .collect();
+    assert!(clients.len() > 40, "{}", clients.len());
+    sleep(Duration::from_millis(200));
+    assert!(server.try_wait().unwrap().is_none());
+    drop(clients);
+    let mut client = UnixStream::connect(&socket).unwrap();
+    client.read_exact(&mut [0; 18]).unwrap();
+    drop(client);
+    assert_eq!(ended_by_a_signal(&mut server), Some(0));
+    let mut said = String::new();
+    let mut stderr = server.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(said.contains("ulimit -n"), "{said}");
+    assert!(!said.contains("a connection ended"), "{said}");
+}
+
+#[test]
+fn a_folder_has_one_server_and_a_file_that_is_open_is_served_until_a_signal_needs_root() {
+    use std::os::unix::fs::FileExt as _;
+    let scratch = Scratch::new();
+    if !can_serve(&scratch) {
+        return;
+    }
+    let mut served = Served::start(&scratch, "nvme-2018", &["--size", "64m"]);
+    let args = "device serve nvme-2018 --size 64m --fuse m";
+    let output = run_in(scratch.path(), &args.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("an empty folder"));
+    // Unmounted by another, and no longer controlled: the one that has it open goes on.
+    let file = File::open(&served.file).unwrap();
+    // A lead that no call needs is a second.
+    served.say("begin 18446744073709551615");
+    let folder = scratch.join("m");
+    let unmounted = Command::new("umount").arg("-l").arg(&folder).status();
+    assert!(unmounted.unwrap().success());
+    drop(served.child.stdin.take());
+    sleep(Duration::from_millis(200));
+    file.read_exact_at(&mut [0; 512], 4 << 20).unwrap();
+    let code = ended_by_a_signal(&mut served.child);
+    assert!(matches!(code, Some(0 | 7)), "{code:?}");
+    assert!(file.read_at(&mut [0; 512], 32 << 20).is_err());
+    scratch.assert_nothing_left();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use crate::modelled_disk::KNOWN;
+use crate::modelled_disk::{KNOWN, assert_known_is_found};
 use common::guest_script::{Script, guest_with, line};
 use guest::kernel::{Cache, Kernel};
 
@@ -16,18 +16,11 @@ until_gone() { for _ in {1..300}; do [ -e "$1" ] || return; sleep 0.1; done; ech
 until_there() { for _ in {1..600}; do [ -e "$1" ] && return; sleep 0.1; done; echo "no $1"; }
 
 # By hand: measured, mounted, read back.
-coproc served { exec /init device serve known --devices-file /known.toml --size 128m --ublk --controlled 2> err.txt; }
-server=$served_PID
-exec 4>&"${served[1]}" 5<&"${served[0]}"
-echo 'begin 0' >&4
-read -r _ <&5 || cat err.txt
+controlled known --devices-file /known.toml --size 128m --ublk
 echo "advertised: $(cat /sys/block/ublkb0/queue/write_cache), rotational $(cat /sys/block/ublkb0/queue/rotational)"
 exercise /dev/ublkb0
-echo >&4
-read -r counters <&5
-echo "counters $counters"
-exec 4>&- 5<&-
-eval "exec ${served[1]}>&- ${served[0]}<&-" 2> /dev/null
+counted
+let_go
 wait $server
 echo "code $?"
 left ended
@@ -90,8 +83,6 @@ fn in_a_guest(cache: &Cache, kernel: &Kernel) -> String {
 
 #[test]
 fn a_disk_of_the_driver_serves_a_filesystem_and_leaves_nothing_needs_qemu() {
-    /// What a fit may be apart from its device.
-    const WITHIN: f64 = 0.15;
     let Some((cache, kernel)) = guest_with("ublk", "6.12-cloud") else {
         return;
     };
@@ -133,21 +124,7 @@ fn a_disk_of_the_driver_serves_a_filesystem_and_leaves_nothing_needs_qemu() {
         "{console}"
     );
     assert_eq!(codes[2..], ["0", "0"], "{console}");
-
-    let json =
-        |begin: &str| -> serde_json::Value { serde_json::from_str(line(&console, begin)).unwrap() };
-    let counters = json("counters ");
-    let of = |name: &str| counters[name].as_f64().unwrap();
-    assert!(of("requests") > 100.0, "{counters}");
-    let fit = json("fit ");
-    let figure = |name: &str| fit["figures"][name].as_f64().unwrap();
-    // An emulated guest answers late, and never early.
-    let late = of("lateness") / of("requests") / 1e9;
-    let near = |found: f64, known: f64| {
-        (0.98 * known..(1.0 + WITHIN) * known + 1.5 * late).contains(&found)
-    };
-    assert!(near(figure("request_s"), 5e-3), "{fit}");
-    assert!(near(figure("latency_s"), 10e-3), "{fit}");
+    assert_known_is_found(&console, 0.0);
 }
 
 #[test]

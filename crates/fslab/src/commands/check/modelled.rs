@@ -1,7 +1,7 @@
 //! `fslab check --device`: how long the same check would take on a modelled device. `--record`: what it read, as a file.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ::blockio::BlockSource;
@@ -57,7 +57,10 @@ impl Wanted<'_> {
     pub(super) fn of(args: &CheckArgs, len: u64) -> Result<Option<Wanted<'_>>, Refusal> {
         // Before the check: it would be done for nothing.
         let file = args.record.as_deref().map(|path| {
-            let file = OutputFile::at(path, &args.target);
+            let beside = [&args.journal, &args.log_device, &args.devices.devices_file];
+            let beside = beside.into_iter().flatten().map(PathBuf::as_path);
+            let inputs: Vec<&Path> = beside.chain([args.target.as_path()]).collect();
+            let file = OutputFile::at(path, &inputs);
             let file = file.map_err(|error| Refusal {
                 why: unkept(path, &error),
                 code: exit::FSCK_OPERATIONAL,

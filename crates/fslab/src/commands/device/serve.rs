@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom};
 use std::net::Shutdown;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use device::Variation;
 use lab::Interrupt;
 use modelled::live::{Does, Live, Served, Store, fuse, nbd};
 use modelled::{Error, catalogue};
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags};
 
 use self::control::Controlled;
 use crate::cli::device::DeviceServeArgs;
-use crate::{exit, out};
+use crate::{exit, loop_image, out};
 
 /// Between two looks at whether a signal came.
 const TICK: Duration = Duration::from_millis(50);
@@ -42,17 +42,22 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
             words::bytes(capacity)
         )));
     }
-    let store = match &args.store {
-        None => Store::memory(size),
+    let (store, made) = match &args.store {
+        None => (Store::memory(size), None),
         Some(path) => stored(path, size, args.controlled)?,
     };
     let interrupt = Interrupt::on_signals()?;
     modelled::live::keep_in_memory();
     let served = if args.ublk {
-        driver::serve(model, store, args, &interrupt)?
+        driver::serve(model, store, args, &interrupt)
     } else {
-        on_a_front(model, store, args, &interrupt)?
+        on_a_front(model, store, args, &interrupt)
     };
+    let served = served.inspect_err(|error| {
+        if let (Some(made), true) = (made, is_usage(error)) {
+            made.take_back();
+        }
+    })?;
     if !args.controlled {
         out::print(&text(&args.name, &served))?;
     }
@@ -77,12 +82,14 @@ fn on_a_front(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             modelled::live::in_time(Does::Answers);
+            // Without answers there is no disk.
+            let _over = OnPanic(interrupt);
             live.run();
         });
         let result = match (&args.socket, &args.fuse, &args.nbd) {
             (Some(socket), _, _) => on_socket(&live, socket, interrupt),
             (None, Some(folder), _) => on_fuse(scope, &live, folder, args, interrupt),
-            (None, None, Some(device)) => on_nbd(scope, &live, device, interrupt),
+            (None, None, Some(device)) => on_nbd(scope, &live, device, args, interrupt),
             (None, None, None) => Ok(()),
         };
         live.stop();
@@ -90,8 +97,25 @@ fn on_a_front(
     })
 }
 
+/// Raises an interrupt where a thread panics.
+struct OnPanic<'a>(&'a Interrupt);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.raise();
+        }
+    }
+}
+
 fn usage(text: String) -> anyhow::Error {
     lab::Error::Preflight(text).into()
+}
+
+/// Whether nothing was served.
+fn is_usage(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<lab::Error>();
+    error.is_some_and(|error| matches!(error, lab::Error::Preflight(_)))
 }
 
 fn unfit(path: &Path, why: &str) -> anyhow::Error {
@@ -99,13 +123,32 @@ fn unfit(path: &Path, why: &str) -> anyhow::Error {
     usage(format!("{path}: {why}; choose another --store"))
 }
 
-/// A store in a file or on persistent memory, which is `new` where a program has just made it.
-fn stored(path: &Path, size: u64, new: bool) -> anyhow::Result<Store> {
+/// A store in a file or on persistent memory, which is `new` where a program has just made it; and what was made for it.
+fn stored(path: &Path, size: u64, new: bool) -> anyhow::Result<(Store, Option<Made>)> {
     let is_device = |metadata: Metadata| metadata.file_type().is_block_device();
     if std::fs::metadata(path).is_ok_and(is_device) {
-        return persistent(path, size, new);
+        return Ok((persistent(path, size, new)?, None));
     }
-    Ok(Store::file(file(path, size)?, size))
+    let (file, made) = file(path, size)?;
+    Ok((Store::file(file, size), made))
+}
+
+/// A store's file that this call made.
+enum Made {
+    /// The file.
+    File(PathBuf),
+    /// The size of one that was empty.
+    Size(File),
+}
+
+impl Made {
+    fn take_back(self) {
+        // What cannot be taken back is an empty store.
+        let _ = match self {
+            Made::File(path) => std::fs::remove_file(path),
+            Made::Size(file) => file.set_len(0),
+        };
+    }
 }
 
 /// Persistent memory that has room and nothing on it. A disk takes time of its own, so it is no store; it would be overwritten, too.
@@ -138,31 +181,50 @@ fn persistent(path: &Path, size: u64, new: bool) -> anyhow::Result<Store> {
     Ok(store)
 }
 
-/// A store's file of that size.
-fn file(path: &Path, size: u64) -> anyhow::Result<File> {
+/// A store's file of that size, which no other server has.
+fn file(path: &Path, size: u64) -> anyhow::Result<(File, Option<Made>)> {
     let wrong = |why: String| unfit(path, &why);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|error| wrong(error.to_string()))?;
+    let failed = |error: io::Error| unfit(path, &error.to_string());
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    let (file, is_new) = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let new = options.create_new(true).open(path).map_err(failed)?;
+            (new, true)
+        }
+        opened => (opened.map_err(failed)?, false),
+    };
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(wrong("not a regular file".into()));
     }
+    // Until this process ends.
+    let lock = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+    if lock.is_err_and(|error| error == rustix::io::Errno::WOULDBLOCK) {
+        return Err(wrong("another server has it for its store".into()));
+    }
+    if let Some(device) = loop_image::device_of(&metadata) {
+        return Err(wrong(format!("the image of {device}")));
+    }
     match metadata.len() {
-        0 => file
-            .set_len(size)
-            .map_err(|error| wrong(error.to_string()))?,
-        len if len == size => {}
+        0 => {
+            let made = if is_new {
+                Made::File(path.to_owned())
+            } else {
+                Made::Size(file.try_clone()?)
+            };
+            if let Err(error) = file.set_len(size) {
+                made.take_back();
+                return Err(failed(error));
+            }
+            Ok((file, Some(made)))
+        }
+        len if len == size => Ok((file, None)),
         len => {
             let (has, needs) = (words::bytes(len), words::bytes(size));
-            return Err(wrong(format!("has {has}, and the device {needs}")));
+            Err(wrong(format!("has {has}, and the device {needs}")))
         }
     }
-    Ok(file)
 }
 
 fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
@@ -173,6 +235,11 @@ fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Re
         ))
     };
     let listener = bind(path).map_err(wrong)?;
+    let place = |path: &Path| {
+        let there = std::fs::symlink_metadata(path).ok()?;
+        Some((there.dev(), there.ino()))
+    };
+    let own = place(path);
     listener.set_nonblocking(true)?;
     out::say(&format!("fslab: serving on {}", out::path(path)));
     let connections = Connections::default();
@@ -182,7 +249,10 @@ fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Re
         connections.shut_down();
         result
     });
-    let _ = std::fs::remove_file(path);
+    // Another server may have its socket there by now.
+    if own.is_some() && place(path) == own {
+        let _ = std::fs::remove_file(path);
+    }
     Ok(result?)
 }
 
@@ -211,6 +281,7 @@ fn accept<'scope, 'env>(
     interrupt: &Interrupt,
 ) -> io::Result<()> {
     let mut number = 0;
+    let mut is_full = false;
     while !interrupt.is_raised() {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
@@ -218,11 +289,28 @@ fn accept<'scope, 'env>(
                 std::thread::sleep(TICK);
                 continue;
             }
+            // Those that are open go on.
+            Err(error) if is_crowded(&error) => {
+                if !is_full {
+                    refused(&error);
+                }
+                is_full = true;
+                std::thread::sleep(TICK);
+                continue;
+            }
             Err(error) => return Err(error),
         };
+        is_full = false;
         stream.set_nonblocking(false)?;
+        let copy = match stream.try_clone() {
+            Ok(copy) => copy,
+            Err(error) => {
+                refused(&error);
+                continue;
+            }
+        };
         number += 1;
-        connections.add(number, stream.try_clone()?);
+        connections.add(number, copy);
         scope.spawn(move || {
             if let Err(error) = nbd::serve(live, stream) {
                 out::say(&format!("fslab: a connection ended: {error}"));
@@ -232,6 +320,19 @@ fn accept<'scope, 'env>(
         });
     }
     Ok(())
+}
+
+/// Whether a connection cannot be taken now: it is gone, or there is no room for it.
+fn is_crowded(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let full = [Errno::CONNABORTED, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| full.contains(&errno))
+}
+
+fn refused(error: &io::Error) {
+    out::say(&format!(
+        "fslab: a connection is not taken: {error}; close another, or raise the limit (ulimit -n)"
+    ));
 }
 
 /// Open connections by number.
@@ -289,10 +390,15 @@ fn on_fuse<'scope, 'env>(
     while !interrupt.is_raised() && !is_over() && !server.is_finished() {
         std::thread::sleep(TICK);
     }
-    if interrupt.is_raised() {
-        mounted.abort();
-    } else {
+    if !interrupt.is_raised() {
         mounted.unmount();
+    }
+    // What has the file open is served until it closes it, or until a signal.
+    while !server.is_finished() {
+        if interrupt.is_raised() {
+            mounted.abort();
+        }
+        std::thread::sleep(TICK);
     }
     ended(server)
 }
@@ -312,6 +418,7 @@ fn on_nbd<'scope, 'env>(
     scope: &'scope std::thread::Scope<'scope, 'env>,
     live: &'env Arc<Live>,
     device: &Path,
+    args: &DeviceServeArgs,
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
     let attached = nbd::Attached::new(device, live).map_err(|error| {
@@ -328,7 +435,9 @@ fn on_nbd<'scope, 'env>(
     });
     scope.spawn(move || drivers.lend());
     out::say(&format!("fslab: serving {}", out::path(device)));
-    while !interrupt.is_raised() && !server.is_finished() {
+    let input = args.controlled.then(|| control::answer_lines(live));
+    let is_over = || input.as_ref().is_some_and(control::Input::has_ended);
+    while !interrupt.is_raised() && !is_over() && !server.is_finished() {
         std::thread::sleep(TICK);
     }
     attached.disconnect();

@@ -10,7 +10,7 @@ use forge::damage::{
 };
 
 use crate::cli::forge::ForgeDamageArgs;
-use crate::{exit, out};
+use crate::{exit, loop_image, out};
 
 pub(crate) fn run(args: &ForgeDamageArgs) -> anyhow::Result<u8> {
     if args.list {
@@ -173,8 +173,8 @@ fn refused(image: &Path) -> Option<&'static str> {
         .flatten()
         .flatten()
         .any(|disk| {
-            let backing = fs::read_to_string(disk.path().join("loop/backing_file"));
-            backing.is_ok_and(|backing| path == Path::new(backing.trim_end()))
+            let image = loop_image::of(&disk.path().join("loop"));
+            image.is_some_and(|image| image == path)
         });
     attached.then_some("a loop device has it open; detach that first (losetup --detach)")
 }
