@@ -143,9 +143,9 @@ fn refused(args: &CheckArgs, mounted: Option<&device::Writable>) -> Option<u8> {
         )));
     }
     let as_table = !matches!(args.format, CheckFormat::Text | CheckFormat::Json);
-    if args.device.is_some() && as_table && !args.live {
+    if args.device.is_some() && as_table {
         out::say(
-            "fslab: --device: the estimate is printed with --format text or json; choose one of them",
+            "fslab: --device: modelled times are printed with --format text or json; choose one of them",
         );
         return Some(exit::FSCK_USAGE);
     }

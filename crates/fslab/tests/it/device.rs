@@ -340,6 +340,12 @@ fn a_live_check_waits_and_finds_the_same() {
     assert!(answers["in_time"].is_boolean(), "{answers}");
     let late = "Live reads were answered ";
     assert!(stdout(&text).contains(late), "{}", stdout(&text));
+    // Other formats have no place that says modelled.
+    let as_e2fsck = run_in(
+        scratch.path(),
+        &[&args[..], &["--format", "e2fsck"]].concat(),
+    );
+    assert_code(&as_e2fsck, 16);
 }
 
 #[test]

@@ -275,7 +275,9 @@ fn agreement(own: Option<f64>, others: &[(&'static str, f64)]) -> &'static str {
 
 /// What the numbers of a device rest on.
 fn basis(out: &mut String, device: &DeviceReport, mode: &str) {
-    line(out, &format!("{}: {}.", device.device, device.stands_for));
+    if !device.stands_for.is_empty() {
+        line(out, &format!("{}: {}.", device.device, device.stands_for));
+    }
     let busy = device.modelled_members_busy_percent;
     if let Some([least, mean, most]) = busy.filter(|_| device.members > 1) {
         let members = words::plural(device.members as u64, "member");
