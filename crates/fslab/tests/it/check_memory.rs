@@ -134,13 +134,7 @@ fn a_check_that_outgrows_its_bound_ends_before_it_and_says_why() {
     );
     assert!(!message.contains("panicked"), "{message}");
     println!("{} MiB of {} MiB", most >> 20, LIMIT >> 20);
-    assert!(most < LIMIT + PROGRAM, "{most}");
-    // What the last samples miss is in its own words.
-    let own = errors[0]
-        .strip_prefix("fslab: the check was stopped at ")
-        .unwrap();
-    let own: u64 = own.split(' ').next().unwrap().parse().unwrap();
-    assert!(most.max(own) > LIMIT / 2, "{most} {own}");
+    assert!((LIMIT / 2..LIMIT + PROGRAM).contains(&most), "{most}");
 
     // Without the limit it finishes, with a verdict and more memory.
     let (output, free) = check(&image, &[]);

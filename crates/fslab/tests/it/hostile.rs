@@ -54,7 +54,7 @@ fn clean_of_a_folder_of_runs_goes_on_past_a_foreign_one_needs_root() {
     symlink(scratch.join("a-foreign"), scratch.join("e-link")).unwrap();
     let begun = Instant::now();
     let output = run_in(scratch.path(), &["clean", "."]);
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(3));
     assert_code(&output, 5);
     let refused = stderr(&output);
     assert_eq!(refused.lines().count(), 2, "{refused}");
@@ -144,7 +144,7 @@ fn what_is_no_file_ends_soon_and_in_bounded_memory_needs_root() {
                 "{command}: {}",
                 stderr(&output)
             );
-            assert!(begun.elapsed() < Duration::from_secs(60), "{command}");
+            assert!(begun.elapsed() < Duration::from_secs(2), "{command}");
         }
     }
 }

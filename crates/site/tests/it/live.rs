@@ -50,7 +50,7 @@ fn progress_reaches_the_page_within_two_seconds_needs_chromium() {
         .expect("a link to the progress");
     let path = format!("live/{}", link.split('"').next().unwrap());
     browser.open(&format!("{}{path}", served.base()), 390);
-    let most = Duration::from_secs(60);
+    let most = Duration::from_secs(10);
     browser.wait(
         "document.getElementById('live-link').textContent === 'connected'",
         most,
@@ -66,16 +66,17 @@ fn progress_reaches_the_page_within_two_seconds_needs_chromium() {
     let running = "document.getElementById('live-now').textContent.startsWith('trial 2')";
     assert_eq!(browser.value(running), false);
     log.write_all(rest.as_bytes()).unwrap();
-    let took = browser.wait(running, most);
+    let took = browser.wait(running, Duration::from_secs(2));
     log.write_all(lines[5].as_bytes()).unwrap();
     let finished = "document.getElementById('live-finished').textContent === '2'";
-    let then = browser.wait(finished, most);
+    let then = browser.wait(finished, Duration::from_secs(2));
     println!("progress reached the page after {took:?} and {then:?}");
-    // A browser beside other tests may stand still once.
-    assert!(took.min(then) < Duration::from_secs(2));
     log.write_all(lines[6..].concat().as_bytes()).unwrap();
     drop(folder);
-    browser.wait("!document.getElementById('live-report').hidden", most);
+    browser.wait(
+        "!document.getElementById('live-report').hidden",
+        Duration::from_secs(2),
+    );
     let total = browser.value("document.getElementById('live-total').textContent");
     assert_eq!(total, "10");
     let report = format!("{}{}", served.base(), path.replace("live/", "run/"));

@@ -173,7 +173,7 @@ fn a_hang_is_ended_with_its_children_though_they_ignore_the_first_signal() {
     ));
     let begun = Instant::now();
     let report = fake.run_for(Duration::from_secs(6), &Silent).unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(
         (report.exit, report.verdict),
         (Exit::Signal(9), Verdict::TimedOut)
@@ -253,7 +253,7 @@ fn an_interrupt_ends_the_group() {
 fn children_that_outlive_their_checker_are_ended_too() {
     let begun = Instant::now();
     let report = Fake::new(&format!("{CHILD}; {ORPHAN}; exit 0")).run();
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(report.verdict, Verdict::Clean);
     for key in ["child ", "orphan "] {
         assert!(!lives(number(&report.output, key)), "{}", report.output);
@@ -333,16 +333,15 @@ fn a_line_is_a_boundary_when_it_is_printed() {
 
 #[test]
 fn processor_time_and_memory_belong_to_the_pass_that_used_them() {
-    let busy = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done";
+    let busy = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
     let report = Fake::new(&format!(
         "echo 'Pass 1: a'; sleep 0.2; echo 'Pass 2: b'; {busy}"
     ))
     .run();
     let figure = |at: usize, name: &str| report.phases[at].figures[name];
     let cpu = |at: usize| figure(at, "user_seconds") + figure(at, "system_seconds");
-    // On a busy machine the second line is seen late.
-    assert!(cpu(1) < cpu(2) / 2.0, "{} {}", cpu(1), cpu(2));
-    assert!(cpu(2) > 0.02, "{}", cpu(2));
+    assert!(cpu(1) < 0.05, "{}", cpu(1));
+    assert!(cpu(2) > cpu(1) && cpu(2) > 0.02, "{}", cpu(2));
     let whole = report.usage.user + report.usage.system;
     assert!((cpu(0) - whole).abs() < 1e-9 && cpu(1) + cpu(2) <= whole + 1e-6);
     assert!(figure(2, "peak_rss") > 100_000.0 && figure(2, "peak_rss") < f64::from(1 << 26));
