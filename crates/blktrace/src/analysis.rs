@@ -128,6 +128,16 @@ pub struct Losses {
     pub legs: u64,
 }
 
+/// Why a trace is in doubt of which this many events follow a later one in their file; none where these are few.
+pub fn shuffled(backwards: u64, events: u64) -> Option<String> {
+    (backwards * 100 > events).then(|| {
+        format!(
+            "{backwards} of {events} events follow a later one of their file: it was shuffled, or glued \
+             together of several traces"
+        )
+    })
+}
+
 /// Counts of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectionSummary {

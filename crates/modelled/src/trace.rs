@@ -367,14 +367,7 @@ impl Whole {
                 if self.missing == 1 { "is" } else { "are" }
             ));
         }
-        // A few are where interrupts came between.
-        if self.backwards * 100 > self.events {
-            doubts.push(format!(
-                "{} of {} follow a later one of their file: it was shuffled, or glued together of several traces",
-                self.backwards,
-                words::plural(self.events, "event")
-            ));
-        }
+        doubts.extend(blktrace::analysis::shuffled(self.backwards, self.events));
         if trace.absent() > 0 {
             doubts.push(format!(
                 "{} without a file",

@@ -136,16 +136,9 @@ impl Subject<'_> {
 
     /// Events that are not where their times say.
     fn disorder(&self) -> Vec<String> {
-        let losses = &self.analysis.losses;
-        let mut doubts = Vec::new();
-        if losses.backwards * 100 > self.analysis.events {
-            doubts.push(format!(
-                "{} of {} events follow a later one of their file: it was shuffled, or glued \
-                 together of several traces",
-                losses.backwards, self.analysis.events
-            ));
-        }
-        doubts
+        let backwards = self.analysis.losses.backwards;
+        let doubt = blktrace::analysis::shuffled(backwards, self.analysis.events);
+        doubt.into_iter().collect()
     }
 
     /// Events that tracing itself caused.

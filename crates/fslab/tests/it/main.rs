@@ -60,6 +60,7 @@ mod run_whole;
 mod same_layout;
 #[cfg(feature = "serve")]
 mod serve;
+mod served_disk;
 mod site;
 mod stacks;
 mod store;

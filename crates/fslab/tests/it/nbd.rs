@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use crate::modelled_disk::{KNOWN, assert_known_is_found};
+use crate::served_disk::{KNOWN, assert_known_is_found};
 use common::guest_script::{Script, guest_with, line};
 
 const SCRIPT: &str = r#"

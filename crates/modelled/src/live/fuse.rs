@@ -10,7 +10,6 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, statx};
@@ -68,7 +67,10 @@ const ENOSYS: i32 = 38;
 const EOPNOTSUPP: i32 = 95;
 
 /// How long a server without requests sleeps until it looks whether it is to end.
-const IDLE: Duration = Duration::from_millis(100);
+const IDLE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// A mounted file.
 pub struct Mounted {
@@ -143,10 +145,9 @@ impl Mounted {
 
     /// Waits for a request, for a while.
     fn wait(&self) -> io::Result<()> {
-        let idle = Timespec::try_from(IDLE).map_err(io::Error::other)?;
         match poll(
             &mut [PollFd::new(&*self.connection, PollFlags::IN)],
-            Some(&idle),
+            Some(&IDLE),
         ) {
             Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
             _ => Ok(()),

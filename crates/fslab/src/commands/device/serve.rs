@@ -385,11 +385,7 @@ fn on_fuse<'scope, 'env>(
         out::path(folder),
         words::printable(&args.file_name)
     ));
-    let input = args.controlled.then(|| control::answer_lines(live));
-    let is_over = || input.as_ref().is_some_and(control::Input::has_ended);
-    while !interrupt.is_raised() && !is_over() && !server.is_finished() {
-        std::thread::sleep(TICK);
-    }
+    until_over(live, args, interrupt, &server);
     if !interrupt.is_raised() {
         mounted.unmount();
     }
@@ -401,6 +397,20 @@ fn on_fuse<'scope, 'env>(
         std::thread::sleep(TICK);
     }
     ended(server)
+}
+
+/// Until a signal comes, the input of one that is controlled has ended, or nothing is served any more.
+fn until_over(
+    live: &Arc<Live>,
+    args: &DeviceServeArgs,
+    interrupt: &Interrupt,
+    server: &ScopedJoinHandle<'_, io::Result<()>>,
+) {
+    let input = args.controlled.then(|| control::answer_lines(live));
+    let is_over = || input.as_ref().is_some_and(control::Input::has_ended);
+    while !interrupt.is_raised() && !is_over() && !server.is_finished() {
+        std::thread::sleep(TICK);
+    }
 }
 
 /// How the thread that takes requests ended.
@@ -435,11 +445,7 @@ fn on_nbd<'scope, 'env>(
     });
     scope.spawn(move || drivers.lend());
     out::say(&format!("fslab: serving {}", out::path(device)));
-    let input = args.controlled.then(|| control::answer_lines(live));
-    let is_over = || input.as_ref().is_some_and(control::Input::has_ended);
-    while !interrupt.is_raised() && !is_over() && !server.is_finished() {
-        std::thread::sleep(TICK);
-    }
+    until_over(live, args, interrupt, &server);
     attached.disconnect();
     ended(server)
 }

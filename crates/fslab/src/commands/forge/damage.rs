@@ -168,14 +168,7 @@ fn refused(image: &Path) -> Option<&'static str> {
             "not a regular file; damage an image of the device instead (e2image -r DEVICE IMAGE)",
         );
     }
-    let attached = fs::read_dir("/sys/block")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|disk| {
-            let image = loop_image::of(&disk.path().join("loop"));
-            image.is_some_and(|image| image == path)
-        });
+    let attached = fs::metadata(&path).is_ok_and(|file| loop_image::device_of(&file).is_some());
     attached.then_some("a loop device has it open; detach that first (losetup --detach)")
 }
 
