@@ -14,28 +14,24 @@ use stripes::Stripes;
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::slab::Slab;
 
-/// A request of the host, until all of its steps are done.
+/// A write of the host to rows, until all of them are done.
 struct Parent {
     tag: u64,
-    steps: u32,
+    rows: u32,
 }
 
-/// Member requests that are done together, and the writes that wait for them.
+/// Member requests that are done together.
 struct Step {
-    parents: Vec<u64>,
     pending: u32,
-    then: Vec<Part>,
-    /// Whether the writes must be on the medium.
-    fua: bool,
     /// What it is for.
     of: Of,
 }
 
 /// What a step is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Of {
-    /// Requests of the host.
-    Host,
+    /// A request of the host, by its tag.
+    Host(u64),
     /// A row of a level with parity, by its number.
     Row(u64),
     /// A window of a rebuild.
@@ -49,6 +45,8 @@ pub struct Array {
     members: Vec<Box<dyn Model>>,
     /// When each member has its next event.
     next: Vec<Nanoseconds>,
+    /// The earliest of these.
+    soonest: Nanoseconds,
     /// Where the last request to each member ended.
     heads: Vec<u64>,
     parents: Slab<Parent>,
@@ -57,6 +55,8 @@ pub struct Array {
     rebuild: Option<Rebuild>,
     done: Vec<Completion>,
     buffer: Vec<Completion>,
+    /// Where a request goes, while it is sent.
+    parts: Vec<Part>,
 }
 
 impl Array {
@@ -64,6 +64,7 @@ impl Array {
     pub fn new(layout: Layout, strategy: Strategy, members: Vec<Box<dyn Model>>) -> Array {
         Array {
             next: vec![Nanoseconds::MAX; members.len()],
+            soonest: Nanoseconds::MAX,
             heads: vec![0; members.len()],
             layout,
             strategy,
@@ -74,6 +75,7 @@ impl Array {
             rebuild: None,
             done: Vec::new(),
             buffer: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -104,9 +106,8 @@ impl Array {
     }
 
     fn next_internal(&self) -> Option<Nanoseconds> {
-        let members = self.next.iter().copied().min().unwrap_or(Nanoseconds::MAX);
         let held = self.stripes.unplugs().unwrap_or(Nanoseconds::MAX);
-        let next = members.min(held).min(self.rebuild_at());
+        let next = self.soonest.min(held).min(self.rebuild_at());
         Some(next).filter(|at| *at < Nanoseconds::MAX)
     }
 
@@ -120,15 +121,33 @@ impl Array {
         let Some(rebuild) = &mut self.rebuild else {
             return;
         };
-        let (reads, writes) = rebuild.begin(now, &self.layout);
+        let reads = rebuild.begin(now, &self.layout);
         let step = self.steps.insert(Step {
-            parents: Vec::new(),
             pending: reads.len() as u32,
-            then: writes,
-            fua: false,
             of: Of::Rebuild,
         });
         self.send(now, step, Op::Read, false, &reads);
+    }
+
+    /// A window has been read, or written.
+    fn rebuild_step_done(&mut self, now: Nanoseconds, completion: Completion) {
+        let Some(rebuild) = &mut self.rebuild else {
+            return;
+        };
+        let writes = rebuild.writes();
+        if writes.is_empty() {
+            self.steps.remove(completion.tag);
+            if rebuild.end(completion.at, &mut self.layout) {
+                self.rebuild = None;
+                self.layout.failed.clear();
+            }
+            return;
+        }
+        if let Some(step) = self.steps.get_mut(completion.tag) {
+            step.pending = writes.len() as u32;
+        }
+        let begin = now.max(completion.at);
+        self.send(begin, completion.tag, Op::Write, false, &writes);
     }
 
     /// Takes what a member has done.
@@ -143,49 +162,43 @@ impl Array {
     }
 
     fn note_next(&mut self, member: usize) {
-        self.next[member] = self.members[member]
-            .next_event()
-            .unwrap_or(Nanoseconds::MAX);
+        let at = self.members[member].next_event();
+        let at = at.unwrap_or(Nanoseconds::MAX);
+        let before = std::mem::replace(&mut self.next[member], at);
+        if at <= self.soonest {
+            self.soonest = at;
+        } else if before == self.soonest {
+            self.soonest = self.next.iter().copied().min().unwrap_or(at);
+        }
     }
 
     fn member_done(&mut self, now: Nanoseconds, completion: Completion) {
-        let Some(step) = self.steps.get_mut(completion.tag) else {
+        let Completion { tag, at } = completion;
+        let Some(step) = self.steps.get_mut(tag) else {
             return;
         };
         step.pending -= 1;
         if step.pending > 0 {
             return;
         }
-        if let Of::Row(row) = step.of {
-            return self.row_step_done(now.max(completion.at), row, completion);
-        }
-        let then = std::mem::take(&mut step.then);
-        if then.is_empty() {
-            if let Some(step) = self.steps.remove(completion.tag) {
-                self.step_done(&step.parents, completion.at);
-                if step.of == Of::Rebuild
-                    && let Some(rebuild) = &mut self.rebuild
-                    && rebuild.end(completion.at, &mut self.layout)
-                {
-                    self.rebuild = None;
-                    self.layout.failed.clear();
-                }
+        match step.of {
+            Of::Host(host) => {
+                self.steps.remove(tag);
+                self.done.push(Completion { tag: host, at });
             }
-            return;
+            Of::Row(row) => self.row_step_done(now.max(at), row, completion),
+            Of::Rebuild => self.rebuild_step_done(now, completion),
         }
-        step.pending = then.len() as u32;
-        let fua = step.fua;
-        let begin = now.max(completion.at);
-        self.send(begin, completion.tag, Op::Write, fua, &then);
     }
 
-    fn step_done(&mut self, parents: &[u64], at: Nanoseconds) {
+    /// A row of these writes is done.
+    fn row_done(&mut self, parents: &[u64], at: Nanoseconds) {
         for &parent in parents {
             let Some(waiting) = self.parents.get_mut(parent) else {
                 continue;
             };
-            waiting.steps -= 1;
-            if waiting.steps == 0
+            waiting.rows -= 1;
+            if waiting.rows == 0
                 && let Some(finished) = self.parents.remove(parent)
             {
                 let tag = finished.tag;
@@ -217,16 +230,25 @@ impl Array {
         self.note_next(member);
     }
 
-    /// Sends parts to members as one step of a parent.
-    fn simple(&mut self, now: Nanoseconds, parent: u64, request: &Request, parts: &[Part]) {
+    /// Sends a request to the members that have its parts.
+    fn spread(&mut self, now: Nanoseconds, request: &Request) {
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.clear();
+        match request.op {
+            Op::Flush => self.everywhere(&mut parts),
+            Op::Read => {
+                let (offset, len) = (request.offset, request.len);
+                self.layout.read(offset, len, &self.heads, &mut parts);
+            }
+            Op::Write | Op::Discard => {
+                self.layout.write(request.offset, request.len, &mut parts);
+            }
+        }
         let step = self.steps.insert(Step {
-            parents: vec![parent],
             pending: parts.len() as u32,
-            then: Vec::new(),
-            fua: request.fua,
-            of: Of::Host,
+            of: Of::Host(request.tag),
         });
-        for part in parts {
+        for part in &parts {
             let request = Request {
                 tag: step,
                 offset: part.address,
@@ -235,21 +257,19 @@ impl Array {
             };
             self.send_to(now, part.member, request);
         }
+        self.parts = parts;
     }
 
-    fn broadcast(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
+    fn everywhere(&self, parts: &mut Vec<Part>) {
         let members = 0..self.members.len();
         // What replaces a failed member has writes to flush, too.
         let replaced = self.rebuild.is_some();
         let working = members.filter(|member| replaced || !self.layout.failed.contains(member));
-        let parts: Vec<Part> = working
-            .map(|member| Part {
-                member,
-                address: 0,
-                len: 0,
-            })
-            .collect();
-        self.simple(now, parent, request, &parts);
+        parts.extend(working.map(|member| Part {
+            member,
+            address: 0,
+            len: 0,
+        }));
     }
 }
 
@@ -262,23 +282,10 @@ impl Model for Array {
         if self.stripes.unplugs().is_some_and(|due| due < now) {
             self.run(now);
         }
-        let parent = self.parents.insert(Parent {
-            tag: request.tag,
-            steps: 1,
-        });
-        match request.op {
-            Op::Flush => self.broadcast(now, parent, &request),
-            Op::Write if self.layout.level.has_parity() => {
-                self.write_rows(now, parent, &request);
-            }
-            Op::Read => {
-                let parts = self.layout.read(request.offset, request.len, &self.heads);
-                self.simple(now, parent, &request, &parts);
-            }
-            Op::Write | Op::Discard => {
-                let parts = self.layout.write(request.offset, request.len);
-                self.simple(now, parent, &request, &parts);
-            }
+        if request.op == Op::Write && self.layout.level.has_parity() {
+            self.write_rows(now, &request);
+        } else {
+            self.spread(now, &request);
         }
     }
 

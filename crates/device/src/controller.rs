@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::slab::Slab;
@@ -58,7 +59,8 @@ enum Purpose {
 /// A unit of the read cache.
 enum Unit {
     Ready,
-    Loading(Vec<u64>),
+    /// Those who wait for it: seldom more than one.
+    Loading(SmallVec<[u64; 2]>),
 }
 
 /// A controller in simulated time.

@@ -9,14 +9,14 @@ pub mod fuse;
 pub mod nbd;
 mod pace;
 mod priority;
+mod slots;
 mod store;
 #[cfg(test)]
 mod tests;
 pub mod ublk;
 
 use std::io;
-use std::sync::mpsc::{TryRecvError, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use device::Served;
@@ -24,14 +24,37 @@ use device::{Model, Op};
 
 use self::pace::{Due, Pace, Work};
 pub use priority::{Does, in_time, keep_in_memory};
+use slots::{Bytes, HEAD, Slot, Slots};
 pub use store::Store;
 
-/// What is called when a request is done; it says how long it waited for bytes, ns.
-type Answer = Box<dyn FnOnce() -> u64 + Send>;
+/// Where answers go: a connection of a front.
+trait Front: Send + Sync {
+    /// Answers a request, which the front knows by its cookie. A read's answer has room for the front's head, of [`HEAD`] bytes, and
+    /// what was read after it; others have that room alone.
+    fn answer(&self, cookie: u64, work: Work, answer: &mut [u8]);
+}
+
+/// Who waits for a request.
+#[derive(Clone)]
+struct Waiting {
+    front: Arc<dyn Front>,
+    cookie: u64,
+}
+
+/// What is done when a request is.
+struct Answer {
+    to: Waiting,
+    work: Work,
+    slot: Arc<Slot>,
+}
+
+type Dues = Vec<Due<Answer>>;
 
 struct State {
     pace: Pace<Answer>,
     is_over: bool,
+    /// Empty lists for answers that are due.
+    lists: Vec<Dues>,
 }
 
 /// A modelled device with a store.
@@ -41,6 +64,7 @@ pub struct Live {
     origin: Instant,
     state: Mutex<State>,
     changed: Condvar,
+    slots: Slots,
 }
 
 impl Live {
@@ -53,8 +77,10 @@ impl Live {
             state: Mutex::new(State {
                 pace: Pace::new(model),
                 is_over: false,
+                lists: Vec::with_capacity(slots::ROOM),
             }),
             changed: Condvar::new(),
+            slots: Slots::new(),
         }
     }
 
@@ -94,16 +120,16 @@ impl Live {
         self.state().is_over
     }
 
-    /// Calls answers when they are due, until [`Live::stop`]. One thread does this.
+    /// Gives answers when they are due, until [`Live::stop`]. One thread does this.
     pub fn run(&self) {
+        let mut due = Vec::with_capacity(slots::ROOM);
         let mut state = self.state();
         while !state.is_over {
             let now = self.now();
-            let mut due = Vec::new();
             state.pace.advance(now, &mut due);
             if !due.is_empty() {
                 drop(state);
-                self.give(due);
+                self.give(&mut due);
                 state = self.state();
                 continue;
             }
@@ -114,129 +140,101 @@ impl Live {
         }
     }
 
-    /// Reads bytes, and calls `answer` with them when the device would have them.
+    /// Reads bytes, and answers with them when the device would have them.
     ///
     /// # Errors
-    /// The range is not in the store, or it cannot be read; `answer` is not called then.
-    pub fn read(
+    /// The range is not in the store, or it cannot be read; it is not answered then.
+    fn read(&self, to: Waiting, offset: u64, len: usize) -> io::Result<()> {
+        let work = Work::new(Op::Read, offset, len as u64);
+        self.serve(to, work, self.slots.take(), |slot| {
+            let answer = slot.answer(len);
+            self.store.read(offset, &mut answer[HEAD..])
+        })
+    }
+
+    /// Writes bytes, and answers when the device would have them: on its medium with `fua`.
+    ///
+    /// # Errors
+    /// The range is not in the store, or it cannot be written; it is not answered then.
+    fn write(&self, to: Waiting, offset: u64, bytes: &[u8], fua: bool) -> io::Result<()> {
+        let work = Work::write(offset, bytes.len(), fua);
+        self.serve(to, work, self.slots.take(), |_| {
+            self.store.write(offset, bytes)
+        })
+    }
+
+    /// As [`Live::write`], of bytes that a front put into a slot where an answer has them.
+    fn write_slot(
         &self,
+        to: Waiting,
         offset: u64,
         len: usize,
-        answer: impl FnOnce(Vec<u8>) + Send + 'static,
-    ) -> io::Result<()> {
-        let work = Work {
-            op: Op::Read,
-            offset,
-            len: len as u64,
-            fua: false,
-        };
-        self.serve(work, answer, || self.store.read(offset, len))
-    }
-
-    /// Writes bytes, and calls `answer` when the device would have them: on its medium with `fua`.
-    ///
-    /// # Errors
-    /// The range is not in the store, or it cannot be written; `answer` is not called then.
-    pub fn write(
-        &self,
-        offset: u64,
-        bytes: &[u8],
         fua: bool,
-        answer: impl FnOnce() + Send + 'static,
+        slot: Arc<Slot>,
     ) -> io::Result<()> {
-        let work = Work {
-            op: Op::Write,
-            offset,
-            len: bytes.len() as u64,
-            fua,
-        };
-        self.serve(work, |()| answer(), || self.store.write(offset, bytes))
+        let work = Work::write(offset, len, fua);
+        self.serve(to, work, slot, |slot| {
+            self.store.write(offset, &slot.answer(len)[HEAD..])
+        })
     }
 
-    /// Calls `answer` when all completed writes would be on the medium.
-    pub fn flush(&self, answer: impl FnOnce() + Send + 'static) {
-        let work = Work {
-            op: Op::Flush,
-            offset: 0,
-            len: 0,
-            fua: false,
-        };
-        let answer = || {
-            answer();
-            0
-        };
-        let (due, _) = self.submit(work, Box::new(answer));
-        self.give(due);
+    /// Answers when all completed writes would be on the medium.
+    fn flush(&self, to: Waiting) {
+        let work = Work::new(Op::Flush, 0, 0);
+        // It has no bytes that could fail to move.
+        let _ = self.serve(to, work, self.slots.take(), |_| Ok(()));
     }
 
     /// Gives bytes up: they read as zeros.
     ///
     /// # Errors
     /// As with [`Live::write`].
-    pub fn discard(
-        &self,
-        offset: u64,
-        len: u64,
-        answer: impl FnOnce() + Send + 'static,
-    ) -> io::Result<()> {
-        let work = Work {
-            op: Op::Discard,
-            offset,
-            len,
-            fua: false,
-        };
-        self.serve(work, |()| answer(), || self.store.discard(offset, len))
+    fn discard(&self, to: Waiting, offset: u64, len: u64) -> io::Result<()> {
+        let work = Work::new(Op::Discard, offset, len);
+        self.serve(to, work, self.slots.take(), |_| {
+            self.store.discard(offset, len)
+        })
     }
 
     /// Has the device take a request, and moves its bytes meanwhile: what that takes is part of the time that the device takes. The
     /// answer waits for both.
-    fn serve<T: Send + 'static>(
+    fn serve(
         &self,
+        to: Waiting,
         work: Work,
-        answer: impl FnOnce(T) + Send + 'static,
-        moved: impl FnOnce() -> io::Result<T>,
+        slot: Arc<Slot>,
+        moved: impl FnOnce(&mut Bytes) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.store.within(work.offset, work.len)?;
-        let (here, bytes) = sync_channel(1);
-        let (due, is_held) = self.submit(
+        if let Err(error) = self.store.within(work.offset, work.len) {
+            self.slots.put(slot);
+            return Err(error);
+        }
+        let answer = Answer {
+            to,
             work,
-            Box::new(move || {
-                let there = bytes.try_recv();
-                let (there, waited) = match there {
-                    Err(TryRecvError::Empty) => {
-                        let begun = Instant::now();
-                        let there = bytes.recv().map_err(|_| TryRecvError::Disconnected);
-                        (there, begun.elapsed().as_nanos() as u64)
-                    }
-                    there => (there, 0),
-                };
-                // None that could not be moved: its front answers that by itself.
-                if let Ok(bytes) = there {
-                    answer(bytes);
-                }
-                waited
-            }),
-        );
-        let (before, own) = if is_held {
-            (Vec::new(), due)
-        } else {
-            (due, Vec::new())
+            slot: Arc::clone(&slot),
         };
-        self.give(before);
-        let result = moved().map(|bytes| {
-            // The answer may have been dropped with the model.
-            let _ = here.send(bytes);
-        });
-        drop(here);
-        self.give(own);
+        // An answer that is due before its bytes have moved waits for this lock.
+        let mut bytes = slot.bytes();
+        let (mut due, is_held) = self.submit(work, answer);
+        if !is_held {
+            self.give(&mut due);
+        }
+        let result = moved(&mut bytes);
+        // Its front answers by itself what could not be moved.
+        bytes.is_failed = result.is_err();
+        drop(bytes);
+        self.give(&mut due);
+        self.state().lists.push(due);
         result
     }
 
     /// Gives answers that are due. One whose bytes are not there yet waits for them, and those after it wait, too.
-    fn give(&self, due: Vec<Due<Answer>>) {
+    fn give(&self, due: &mut Dues) {
         let mut waited = 0;
-        for (answer, lateness) in due {
-            waited += answer();
+        for (answer, lateness) in due.drain(..) {
+            waited += answer.give();
+            self.slots.put(answer.slot);
             if waited > 0
                 && let Some(lateness) = lateness
             {
@@ -246,9 +244,9 @@ impl Live {
     }
 
     /// Submits a request to the model. Returns answers that are due; and whether all are answered at once, this one among them.
-    fn submit(&self, work: Work, answer: Answer) -> (Vec<Due<Answer>>, bool) {
-        let mut due = Vec::new();
+    fn submit(&self, work: Work, answer: Answer) -> (Dues, bool) {
         let mut state = self.state();
+        let mut due = state.lists.pop().unwrap_or_default();
         // The clock is read under the lock: the model must not see time go back.
         let now = self.now();
         let is_held = state.pace.is_held();
@@ -264,5 +262,22 @@ impl Live {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Answer {
+    /// Answers; returns how long it waited for bytes, ns.
+    fn give(&self) -> u64 {
+        let (mut bytes, waited) = self.slot.bytes_in_time();
+        if !bytes.is_failed {
+            let len = if self.work.op == Op::Read {
+                self.work.len as usize
+            } else {
+                0
+            };
+            let answer = bytes.answer(len);
+            self.to.front.answer(self.to.cookie, self.work, answer);
+        }
+        waited
     }
 }

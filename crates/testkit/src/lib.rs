@@ -5,6 +5,7 @@
 //! made of the workspace's own types are in the crate `fixtures`: a crate's unit tests that used them
 //! from there would meet a second copy of the crate's own types.
 
+pub mod allocations;
 pub mod fsck_ocfs2;
 pub mod mke2fs;
 pub mod postgres;

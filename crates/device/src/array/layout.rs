@@ -182,15 +182,14 @@ impl Layout {
         })
     }
 
-    /// The member ranges that a read takes. `heads` are the ends of the last request to each member: of
+    /// Adds the member ranges that a read takes. `heads` are the ends of the last request to each member: of
     /// two copies the nearer is read.
-    pub fn read(&self, offset: u64, len: u64, heads: &[u64]) -> Vec<Part> {
-        let mut parts = Vec::new();
+    pub fn read(&self, offset: u64, len: u64, heads: &[u64], parts: &mut Vec<Part>) {
         if len == 0 {
-            return vec![self.anywhere()];
+            return parts.push(self.anywhere());
         }
         if self.level == Level::Linear {
-            return self.along(offset, len);
+            return self.along(offset, len, parts);
         }
         let nearest = |copies: &mut dyn Iterator<Item = (usize, u64)>| {
             copies
@@ -205,26 +204,25 @@ impl Layout {
                 address,
                 len,
             }));
-            return parts;
+            return;
         }
         for (number, rest, len) in self.chunks(offset, len) {
             if self.level == Level::Raid10 {
                 let copies = self.copies(number);
                 let mut copies = copies.iter().map(|c| (c.0, c.1 * self.chunk + rest));
                 if let Some((member, address)) = nearest(&mut copies) {
-                    join(&mut parts, member, address, len);
+                    join(parts, member, address, len);
                 }
                 continue;
             }
             let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
             let (member, address) = (self.data_member(row, k), row * self.chunk + rest);
             if self.is_lost(member, address) {
-                self.read_instead(&mut parts, member, address, len);
+                self.read_instead(parts, member, address, len);
             } else {
-                join(&mut parts, member, address, len);
+                join(parts, member, address, len);
             }
         }
-        parts
     }
 
     /// Reads what a lost range is computed from: as many other members as there are data chunks.
@@ -236,15 +234,14 @@ impl Layout {
         }
     }
 
-    /// The member ranges that a write takes at levels without parity.
-    pub fn write(&self, offset: u64, len: u64) -> Vec<Part> {
+    /// Adds the member ranges that a write takes at levels without parity.
+    pub fn write(&self, offset: u64, len: u64, parts: &mut Vec<Part>) {
         if len == 0 {
-            return vec![self.anywhere()];
+            return parts.push(self.anywhere());
         }
         if self.level == Level::Linear {
-            return self.along(offset, len);
+            return self.along(offset, len, parts);
         }
-        let mut parts = Vec::new();
         let working = |member: usize, address: u64| !self.is_lost(member, address);
         if self.level == Level::Raid1 {
             let members = (0..self.members).filter(|member| working(*member, offset));
@@ -253,14 +250,15 @@ impl Layout {
                 address: offset,
                 len,
             }));
-            return parts;
+            return;
         }
+        let before = parts.len();
         for (number, rest, len) in self.chunks(offset, len) {
             if self.level == Level::Raid10 {
                 for (member, row) in self.copies(number) {
                     let address = row * self.chunk + rest;
                     if working(member, address) {
-                        join(&mut parts, member, address, len);
+                        join(parts, member, address, len);
                     }
                 }
                 continue;
@@ -268,13 +266,11 @@ impl Layout {
             let (row, k) = (number / self.data_chunks(), number % self.data_chunks());
             let (member, address) = (self.data_member(row, k), row * self.chunk + rest);
             if working(member, address) {
-                join(&mut parts, member, address, len);
+                join(parts, member, address, len);
             }
         }
-        if parts.is_empty() {
-            vec![self.anywhere()]
-        } else {
-            parts
+        if parts.len() == before {
+            parts.push(self.anywhere());
         }
     }
 
@@ -292,11 +288,10 @@ impl Layout {
     }
 
     /// The ranges of members of which one follows the other.
-    fn along(&self, offset: u64, len: u64) -> Vec<Part> {
+    fn along(&self, offset: u64, len: u64, parts: &mut Vec<Part>) {
         let end = offset + len;
         let first = self.ends.partition_point(|end| *end <= offset);
         let mut begin = first.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let mut parts = Vec::new();
         for (member, to) in self.ends.iter().enumerate().skip(first) {
             let from = offset.max(begin);
             if from >= end {
@@ -309,7 +304,6 @@ impl Layout {
             });
             begin = *to;
         }
-        parts
     }
 
     /// A request without bytes still goes somewhere.

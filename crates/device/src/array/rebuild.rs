@@ -8,13 +8,15 @@ use crate::timeline::moving;
 const WINDOW: u64 = 1 << 20;
 
 /// Failed members that have been replaced, and are written anew from the others in order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Rebuild {
     /// Bytes of each member a second.
     rate: f64,
     /// When the next window may begin; none while one is under way.
     next: Option<Nanoseconds>,
     begun: Nanoseconds,
+    /// What of the window is to be written once it has been read.
+    writes: Vec<Part>,
 }
 
 impl Rebuild {
@@ -23,6 +25,7 @@ impl Rebuild {
             rate,
             next: Some(0),
             begun: 0,
+            writes: Vec::new(),
         }
     }
 
@@ -31,8 +34,8 @@ impl Rebuild {
         self.next
     }
 
-    /// What is read, and then written, for the next window.
-    pub(super) fn begin(&mut self, now: Nanoseconds, layout: &Layout) -> (Vec<Part>, Vec<Part>) {
+    /// What is read for the next window.
+    pub(super) fn begin(&mut self, now: Nanoseconds, layout: &Layout) -> Vec<Part> {
         (self.begun, self.next) = (now, None);
         let (address, len) = (layout.rebuilt, window(layout));
         let part = |member: usize| Part {
@@ -40,9 +43,9 @@ impl Rebuild {
             address,
             len,
         };
-        let writes: Vec<Part> = layout.failed.iter().copied().map(part).collect();
+        self.writes = layout.failed.iter().copied().map(part).collect();
         let whole = (0..layout.members).filter(|member| !layout.failed.contains(member));
-        let reads = match layout.level {
+        match layout.level {
             Level::Raid10 => copies(layout, address, len),
             // Of a mirror one is read, of a row as many as it has data.
             Level::Raid1 => whole.take(1).map(part).collect(),
@@ -50,8 +53,12 @@ impl Rebuild {
                 .take(layout.data_chunks() as usize)
                 .map(part)
                 .collect(),
-        };
-        (reads, writes)
+        }
+    }
+
+    /// What is to be written now that the window has been read; none once it was written.
+    pub(super) fn writes(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.writes)
     }
 
     /// A window is done; whether it was the last.

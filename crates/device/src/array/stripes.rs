@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::layout::{Layout, Part};
 use super::parity::{RowPlan, RowWrite, Strategy};
-use super::{Array, Of, Step};
+use super::{Array, Of, Parent, Step};
 use crate::model::{Completion, Nanoseconds, Op, Request};
 
 /// Bytes of a member that the cache holds: 256 stripes of 4 KiB.
@@ -138,7 +138,11 @@ impl Stripes {
 
 impl Array {
     /// Takes a write to a level with parity.
-    pub(super) fn write_rows(&mut self, now: Nanoseconds, parent: u64, request: &Request) {
+    pub(super) fn write_rows(&mut self, now: Nanoseconds, request: &Request) {
+        let parent = self.parents.insert(Parent {
+            tag: request.tag,
+            rows: 1,
+        });
         let mut rows = 0;
         for write in self.layout.rows(request.offset, request.len) {
             let is_new = self.stripes.add(Row {
@@ -151,8 +155,8 @@ impl Array {
             rows += u32::from(is_new);
         }
         match self.parents.get_mut(parent) {
-            Some(parent) if rows > 0 => parent.steps = rows,
-            _ => self.step_done(&[parent], now),
+            Some(parent) if rows > 0 => parent.rows = rows,
+            _ => self.row_done(&[parent], now),
         }
         self.send_ready_rows(now);
     }
@@ -172,10 +176,7 @@ impl Array {
     fn send_row(&mut self, now: Nanoseconds, row: Row) {
         let number = row.write.row;
         let step = self.steps.insert(Step {
-            parents: Vec::new(),
             pending: 0,
-            then: Vec::new(),
-            fua: row.fua,
             of: Of::Row(number),
         });
         self.stripes.reading += 1;
@@ -223,7 +224,7 @@ impl Array {
                 self.stripes.active.remove(&row);
             }
             self.steps.remove(step);
-            self.step_done(&ended.row.parents, done);
+            self.row_done(&ended.row.parents, done);
             return;
         }
         if let Some(step) = self.steps.get_mut(step) {

@@ -289,7 +289,9 @@ fn members(message: &str, name: &str) -> Vec<Vec<u64>> {
 fn compare(name: &str, layout: &Layout, chunks: u64, disks: &[Vec<u64>]) -> u64 {
     let mut compared = 0;
     for chunk in 0..chunks {
-        for part in layout.write(chunk * CHUNK, CHUNK) {
+        let mut parts = Vec::new();
+        layout.write(chunk * CHUNK, CHUNK, &mut parts);
+        for part in parts {
             let row = (part.address / CHUNK) as usize;
             if let Some(found) = disks[part.member].get(row) {
                 assert_eq!(*found, number(chunk), "{name}: chunk {chunk}, {part:?}");

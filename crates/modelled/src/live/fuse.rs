@@ -11,11 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use device::Op;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, statx};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::Live;
+use super::pace::Work;
+use super::slots::HEAD as ANSWER_HEAD;
+use super::{Front, Live, Waiting};
 
 /// Name of the file where none is given.
 pub const NAME: &str = "disk";
@@ -74,7 +77,7 @@ const IDLE: Timespec = Timespec {
 
 /// A mounted file.
 pub struct Mounted {
-    connection: Arc<File>,
+    connection: Arc<Connection>,
     folder: PathBuf,
     name: String,
     /// Number of the mounted filesystem.
@@ -107,7 +110,7 @@ impl Mounted {
             let _ = unmount(folder, UnmountFlags::DETACH);
         })?;
         Ok(Mounted {
-            connection: Arc::new(connection),
+            connection: Arc::new(Connection(connection)),
             folder: folder.to_owned(),
             name: name.to_owned(),
             device,
@@ -119,15 +122,15 @@ impl Mounted {
     ///
     /// # Errors
     /// The connection broke.
-    pub fn serve(&self, live: &Arc<Live>) -> io::Result<()> {
+    pub fn serve(&self, live: &Live) -> io::Result<()> {
         let mut buffer = vec![0; LARGEST + HEADS];
-        let mut connection = &*self.connection;
+        let mut connection = &self.connection.0;
         while !self.is_aborted.load(Ordering::Relaxed) {
             match connection.read(&mut buffer) {
                 Ok(len) => {
                     let request = Request {
                         bytes: &buffer[..len],
-                        out: &self.connection,
+                        connection: &self.connection,
                         name: &self.name,
                     };
                     request.serve(live)?;
@@ -146,7 +149,7 @@ impl Mounted {
     /// Waits for a request, for a while.
     fn wait(&self) -> io::Result<()> {
         match poll(
-            &mut [PollFd::new(&*self.connection, PollFlags::IN)],
+            &mut [PollFd::new(&self.connection.0, PollFlags::IN)],
             Some(&IDLE),
         ) {
             Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
@@ -183,19 +186,36 @@ fn device_at(folder: &Path) -> io::Result<(u32, u32)> {
 /// A request of the kernel.
 struct Request<'a> {
     bytes: &'a [u8],
-    out: &'a Arc<File>,
+    connection: &'a Arc<Connection>,
     name: &'a str,
 }
 
-/// Answers; the kernel may have given the request up.
-fn answer(out: &File, unique: u64, error: i32, data: &[u8]) {
-    let mut bytes = Vec::with_capacity(16 + data.len());
-    bytes.extend(((16 + data.len()) as u32).to_ne_bytes());
-    bytes.extend((-error).to_ne_bytes());
-    bytes.extend(unique.to_ne_bytes());
-    bytes.extend(data);
-    let mut out = out;
-    let _ = out.write_all(&bytes);
+/// The kernel's end of a mount: `/dev/fuse`.
+struct Connection(File);
+
+impl Connection {
+    /// Answers, with a head that is not yet written. The kernel may have given the request up.
+    fn reply(&self, unique: u64, error: i32, answer: &mut [u8]) {
+        let len = answer.len() as u32;
+        answer[..4].copy_from_slice(&len.to_ne_bytes());
+        answer[4..8].copy_from_slice(&(-error).to_ne_bytes());
+        answer[8..ANSWER_HEAD].copy_from_slice(&unique.to_ne_bytes());
+        let _ = (&self.0).write_all(answer);
+    }
+}
+
+impl Front for Connection {
+    fn answer(&self, unique: u64, work: Work, answer: &mut [u8]) {
+        if work.op == Op::Write {
+            // `struct fuse_write_out`: how much was written.
+            let mut all = [0; ANSWER_HEAD + 8];
+            let size = work.len as u32;
+            all[ANSWER_HEAD..ANSWER_HEAD + 4].copy_from_slice(&size.to_ne_bytes());
+            self.reply(unique, 0, &mut all);
+        } else {
+            self.reply(unique, 0, answer);
+        }
+    }
 }
 
 impl Request<'_> {
@@ -210,14 +230,24 @@ impl Request<'_> {
     }
 
     fn ok(&self, data: &[u8]) {
-        answer(self.out, self.u64_at(8), 0, data);
+        let mut answer = vec![0; ANSWER_HEAD + data.len()];
+        answer[ANSWER_HEAD..].copy_from_slice(data);
+        self.connection.reply(self.u64_at(8), 0, &mut answer);
     }
 
     fn fail(&self, error: i32) {
-        answer(self.out, self.u64_at(8), error, &[]);
+        let mut head = [0; ANSWER_HEAD];
+        self.connection.reply(self.u64_at(8), error, &mut head);
     }
 
-    fn serve(&self, live: &Arc<Live>) -> io::Result<()> {
+    fn waiting(&self) -> Waiting {
+        Waiting {
+            front: Arc::clone(self.connection) as Arc<dyn Front>,
+            cookie: self.u64_at(8),
+        }
+    }
+
+    fn serve(&self, live: &Live) -> io::Result<()> {
         if self.bytes.len() < HEAD {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -321,9 +351,7 @@ impl Request<'_> {
             self.ok(&[]);
             return;
         }
-        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
-        let done = move |bytes: Vec<u8>| answer(&out, unique, 0, &bytes);
-        if let Err(error) = live.read(offset, len, done) {
+        if let Err(error) = live.read(self.waiting(), offset, len) {
             self.fail_with(&error);
         }
     }
@@ -335,11 +363,7 @@ impl Request<'_> {
             self.fail(EINVAL);
             return;
         };
-        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
-        let mut written = Vec::from(size.to_ne_bytes());
-        written.resize(8, 0);
-        let done = move || answer(&out, unique, 0, &written);
-        if let Err(error) = live.write(offset, data, false, done) {
+        if let Err(error) = live.write(self.waiting(), offset, data, false) {
             self.fail_with(&error);
         }
     }
@@ -351,8 +375,7 @@ impl Request<'_> {
             self.fail(EOPNOTSUPP);
             return;
         }
-        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
-        if let Err(error) = live.discard(offset, len, move || answer(&out, unique, 0, &[])) {
+        if let Err(error) = live.discard(self.waiting(), offset, len) {
             self.fail_with(&error);
         }
     }
@@ -363,8 +386,7 @@ impl Request<'_> {
             self.ok(&[]);
             return;
         }
-        let (out, unique) = (Arc::clone(self.out), self.u64_at(8));
-        live.flush(move || answer(&out, unique, 0, &[]));
+        live.flush(self.waiting());
     }
 }
 

@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use kernel::Attached;
 
-use super::Live;
+use super::pace::Work;
+use super::slots::HEAD;
+use super::{Front, Live, Waiting};
 
 const GREETING: u64 = 0x4e42_444d_4147_4943; // "NBDMAGIC"
 const OPTION: u64 = 0x4948_4156_454f_5054; // "IHAVEOPT"
@@ -79,7 +81,7 @@ fn protocol(what: &str) -> io::Error {
 ///
 /// # Errors
 /// The connection broke, or the client does not speak the protocol.
-pub fn serve(live: &Arc<Live>, mut stream: UnixStream) -> io::Result<()> {
+pub fn serve(live: &Live, mut stream: UnixStream) -> io::Result<()> {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     let goes_on = negotiate(live, &mut stream).or_else(|error| match error.kind() {
         // Gone before it asked for anything.
@@ -96,9 +98,9 @@ pub fn serve(live: &Arc<Live>, mut stream: UnixStream) -> io::Result<()> {
 }
 
 /// Serves requests until the client leaves.
-fn requests(live: &Arc<Live>, mut stream: UnixStream) -> io::Result<()> {
-    let out = Arc::new(Mutex::new(stream.try_clone()?));
-    while request(live, &mut stream, &out)? {}
+pub(super) fn requests(live: &Live, mut stream: UnixStream) -> io::Result<()> {
+    let client = Arc::new(Client(Mutex::new(stream.try_clone()?)));
+    while request(live, &mut stream, &client)? {}
     Ok(())
 }
 
@@ -172,23 +174,28 @@ fn option_reply(stream: &mut UnixStream, option: u32, kind: u32, data: &[u8]) ->
     stream.write_all(&reply)
 }
 
-/// Sends a simple reply. A client that is gone needs none.
-fn reply(out: &Mutex<UnixStream>, cookie: u64, error: u32, data: &[u8]) {
-    let mut reply = Vec::with_capacity(16 + data.len());
-    reply.extend(REPLY.to_be_bytes());
-    reply.extend(error.to_be_bytes());
-    reply.extend(cookie.to_be_bytes());
-    reply.extend(data);
-    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = out.write_all(&reply);
+/// The socket to a client.
+struct Client(Mutex<UnixStream>);
+
+impl Client {
+    /// Sends a simple reply, whose head is not yet written. A client that is gone needs none.
+    fn reply(&self, cookie: u64, error: u32, reply: &mut [u8]) {
+        reply[..4].copy_from_slice(&REPLY.to_be_bytes());
+        reply[4..8].copy_from_slice(&error.to_be_bytes());
+        reply[8..HEAD].copy_from_slice(&cookie.to_be_bytes());
+        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = out.write_all(reply);
+    }
+}
+
+impl Front for Client {
+    fn answer(&self, cookie: u64, _: Work, answer: &mut [u8]) {
+        self.reply(cookie, 0, answer);
+    }
 }
 
 /// Takes one request; false when the client leaves.
-fn request(
-    live: &Arc<Live>,
-    stream: &mut UnixStream,
-    out: &Arc<Mutex<UnixStream>>,
-) -> io::Result<bool> {
+fn request(live: &Live, stream: &mut UnixStream, client: &Arc<Client>) -> io::Result<bool> {
     match read_u32(stream) {
         Ok(REQUEST) => {}
         Ok(_) => return Err(protocol("a request does not begin with its magic number")),
@@ -197,36 +204,33 @@ fn request(
     }
     let (flags, command) = (read_u16(stream)?, read_u16(stream)?);
     let (cookie, offset, len) = (read_u64(stream)?, read_u64(stream)?, read_u32(stream)?);
-    let theirs = Arc::clone(out);
-    let fails = |error: io::Error| {
-        let code = if error.kind() == io::ErrorKind::InvalidInput {
-            EINVAL
-        } else {
-            EIO
-        };
-        reply(out, cookie, code, &[]);
+    let to = Waiting {
+        front: Arc::clone(client) as Arc<dyn Front>,
+        cookie,
     };
-    let done = move || reply(&theirs, cookie, 0, &[]);
-    match command {
-        CMD_READ if len <= LONGEST => {
-            let theirs = Arc::clone(out);
-            let answer = move |bytes: Vec<u8>| reply(&theirs, cookie, 0, &bytes);
-            live.read(offset, len as usize, answer)
-                .unwrap_or_else(fails);
-        }
+    let done = match command {
+        CMD_READ if len <= LONGEST => live.read(to, offset, len as usize),
         CMD_WRITE if len <= LONGEST => {
-            let mut bytes = vec![0; len as usize];
-            stream.read_exact(&mut bytes)?;
-            let fua = flags & CMD_FLAG_FUA != 0;
-            live.write(offset, &bytes, fua, done).unwrap_or_else(fails);
+            let len = len as usize;
+            let slot = live.slots.take();
+            stream.read_exact(&mut slot.bytes().answer(len)[HEAD..])?;
+            live.write_slot(to, offset, len, flags & CMD_FLAG_FUA != 0, slot)
         }
         CMD_WRITE => return Err(protocol("a write is too long")),
         CMD_DISC => return Ok(false),
-        CMD_FLUSH => live.flush(done),
-        CMD_TRIM => live
-            .discard(offset, u64::from(len), done)
-            .unwrap_or_else(fails),
-        _ => reply(out, cookie, EINVAL, &[]),
+        CMD_FLUSH => {
+            live.flush(to);
+            Ok(())
+        }
+        CMD_TRIM => live.discard(to, offset, u64::from(len)),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    };
+    if let Err(error) = done {
+        let code = match error.kind() {
+            io::ErrorKind::InvalidInput => EINVAL,
+            _ => EIO,
+        };
+        client.reply(cookie, code, &mut [0; HEAD]);
     }
     Ok(true)
 }

@@ -36,6 +36,24 @@ pub(super) struct Work {
     pub(super) fua: bool,
 }
 
+impl Work {
+    pub(super) fn new(op: Op, offset: u64, len: u64) -> Work {
+        Work {
+            op,
+            offset,
+            len,
+            fua: false,
+        }
+    }
+
+    pub(super) fn write(offset: u64, len: usize, fua: bool) -> Work {
+        Work {
+            fua,
+            ..Work::new(Op::Write, offset, len as u64)
+        }
+    }
+}
+
 impl<T> Pace<T> {
     pub(super) fn new(model: Box<dyn Model>) -> Pace<T> {
         Pace {

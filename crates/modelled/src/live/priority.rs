@@ -15,6 +15,11 @@ use rustix::thread::set_current_timer_slack;
 #[cfg(target_env = "gnu")]
 const MOST_OF_HEAP: i32 = 32 << 20;
 
+/// Bytes of that heap which are there from the start: fronts, disks and flash allocate nothing while they serve, but rows of arrays with
+/// parity and extents of a write cache come and go.
+#[cfg(target_env = "gnu")]
+const HEAP: usize = 16 << 20;
+
 /// What a thread of a server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
@@ -56,7 +61,11 @@ pub fn keep_in_memory() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, MOST_OF_HEAP);
         libc::mallopt(libc::M_TRIM_THRESHOLD, MOST_OF_HEAP);
+        // One heap for all threads.
+        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
+    #[cfg(target_env = "gnu")]
+    drop(std::hint::black_box(vec![1_u8; HEAP]));
     // What is mapped later is locked once it is touched, so that thread stacks are not filled.
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     let _ = mlockall(flags);

@@ -1,65 +1,93 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use device::{Catalogue, Variation};
+use testkit::allocations::{Count, Counting};
 
 use super::*;
 
 const SIZE: u64 = 64 << 20;
 
-fn live() -> Arc<Live> {
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn live_of(name: &str) -> Arc<Live> {
     let catalogue = Catalogue::shipped().unwrap();
-    let model = catalogue.model("nvme-2018", Variation::Nominal).unwrap();
-    Arc::new(Live::new(model, Store::memory(SIZE)))
+    let model = catalogue.model(name, Variation::Nominal).unwrap();
+    Arc::new(Live::new(model, Store::memory(SIZE).unwrap()))
+}
+
+fn live() -> Arc<Live> {
+    live_of("nvme-2018")
+}
+
+/// Stops a device, also where a test fails.
+struct Stop<'a>(&'a Live);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 /// Runs the answering thread while `work` runs.
-fn while_running<T>(live: &Arc<Live>, work: impl FnOnce() -> T) -> T {
+fn while_running<T>(live: &Live, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
+        let _stop = Stop(live);
         scope.spawn(|| live.run());
-        let result = work();
-        live.stop();
-        result
+        work()
     })
+}
+
+/// A front that sends what it is given: a cookie, and the bytes after the head.
+struct Channel(Sender<(u64, Vec<u8>)>);
+
+impl Front for Channel {
+    fn answer(&self, cookie: u64, _: Work, answer: &mut [u8]) {
+        self.0.send((cookie, answer[HEAD..].to_vec())).unwrap();
+    }
+}
+
+/// Who waits, with this cookie, for what is received.
+fn waiting(cookie: u64) -> (Waiting, Receiver<(u64, Vec<u8>)>) {
+    let (sent, received) = channel();
+    let front = Arc::new(Channel(sent));
+    (Waiting { front, cookie }, received)
+}
+
+fn read(store: &Store, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![1; len];
+    store.read(offset, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn file() -> std::fs::File {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(SIZE).unwrap();
+    file
 }
 
 #[test]
 fn what_was_written_is_read_and_what_was_given_up_is_zero() {
-    for store in [
-        Store::memory(SIZE),
-        Store::file(
-            {
-                let file = tempfile::tempfile().unwrap();
-                file.set_len(SIZE).unwrap();
-                file
-            },
-            SIZE,
-        ),
-    ] {
+    for store in [Store::memory(SIZE).unwrap(), Store::file(file(), SIZE)] {
         let bytes: Vec<u8> = (0..200_000_u32).map(|i| i as u8).collect();
         store.write(60_000, &bytes).unwrap();
-        assert_eq!(store.read(60_000, bytes.len()).unwrap(), bytes);
-        assert_eq!(store.read(0, 60_000).unwrap(), vec![0; 60_000]);
-        assert!(store.read(SIZE - 1, 2).is_err() && store.write(u64::MAX, &[1]).is_err());
+        assert_eq!(read(&store, 60_000, bytes.len()).unwrap(), bytes);
+        assert_eq!(read(&store, 0, 60_000).unwrap(), vec![0; 60_000]);
+        assert!(read(&store, SIZE - 1, 2).is_err() && store.write(u64::MAX, &[1]).is_err());
+        store.write(0, &vec![1; 300_000]).unwrap();
+        store.discard(0, 1 << 17).unwrap();
+        assert_eq!(read(&store, 65_536, 1).unwrap(), [0]);
+        assert_eq!(read(&store, 200_000, 1).unwrap(), [1]);
     }
-    let store = Store::memory(SIZE);
-    store.write(0, &vec![1; 300_000]).unwrap();
-    store.discard(0, 1 << 17).unwrap();
-    assert_eq!(store.read(65_536, 1).unwrap(), [0]);
-    assert_eq!(store.read(200_000, 1).unwrap(), [1]);
 }
 
 #[test]
 fn what_was_given_up_reads_as_zeros_to_the_byte() {
-    let file = || {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(SIZE).unwrap();
-        file
-    };
     for store in [
-        Store::memory(SIZE),
+        Store::memory(SIZE).unwrap(),
         Store::file(file(), SIZE),
         Store::device(file(), SIZE, true).unwrap(),
     ] {
@@ -67,13 +95,13 @@ fn what_was_given_up_reads_as_zeros_to_the_byte() {
         // Within a page, and from one page over another into a third.
         for (from, to) in [(4096, 8192), (60_000, 140_000)] {
             store.discard(from, to - from).unwrap();
-            let around = store.read(from - 1, (to - from + 2) as usize).unwrap();
+            let around = read(&store, from - 1, (to - from + 2) as usize).unwrap();
             let (first, last) = (around[0], around[around.len() - 1]);
             assert_eq!((first, last), (1, 1), "{from}");
             let zeros = around[1..around.len() - 1].iter().all(|byte| *byte == 0);
             assert!(zeros, "{from}");
         }
-        assert_eq!(store.read(299_999, 2).unwrap(), [1, 0]);
+        assert_eq!(read(&store, 299_999, 2).unwrap(), [1, 0]);
         assert!(store.discard(SIZE, 1).is_err());
     }
 }
@@ -81,26 +109,20 @@ fn what_was_given_up_reads_as_zeros_to_the_byte() {
 #[test]
 fn answers_come_and_are_counted() {
     let live = live();
-    let (sent, received) = channel();
+    let (to, received) = waiting(7);
     while_running(&live, || {
-        live.write(4096, &[7; 4096], true, {
-            let sent = sent.clone();
-            move || sent.send(Vec::new()).unwrap()
-        })
-        .unwrap();
-        assert!(received.recv().unwrap().is_empty());
-        live.read(4096, 4096, move |bytes| sent.send(bytes).unwrap())
-            .unwrap();
-        assert_eq!(received.recv().unwrap(), vec![7; 4096]);
-        let (sent, flushed) = channel();
-        live.flush(move || sent.send(()).unwrap());
-        flushed.recv().unwrap();
+        live.write(to.clone(), 4096, &[7; 4096], true).unwrap();
+        assert_eq!(received.recv().unwrap(), (7, vec![]));
+        live.read(to.clone(), 4096, 4096).unwrap();
+        assert_eq!(received.recv().unwrap(), (7, vec![7; 4096]));
+        live.flush(to.clone());
+        assert_eq!(received.recv().unwrap(), (7, vec![]));
     });
     let served = live.served();
     assert_eq!(served.requests, 3);
     assert!(served.modelled > 20_000);
-    let read = live.read(SIZE, 1, |_| panic!("beyond the end"));
-    assert!(read.is_err());
+    assert!(live.read(to, SIZE, 1).is_err());
+    assert!(received.try_recv().is_err(), "beyond the end, and answered");
 }
 
 #[test]
@@ -123,13 +145,10 @@ fn lateness_decides_whether_times_stand_for_the_device() {
 #[test]
 fn answers_leave_earlier_by_what_the_way_takes() {
     let live = live();
-    let (sent, received) = channel();
+    let (to, received) = waiting(0);
     let read = || {
-        let sent = sent.clone();
-        let begun = std::time::Instant::now();
-        live.read(0, 4096, move |_| sent.send(()).unwrap()).unwrap();
+        live.read(to.clone(), 0, 4096).unwrap();
         received.recv().unwrap();
-        begun.elapsed()
     };
     // Nothing runs the model's clock, so an answer that came was not waited for.
     live.hold();
@@ -137,9 +156,7 @@ fn answers_leave_earlier_by_what_the_way_takes() {
     assert_eq!(live.served().requests, 0);
     // More than a read takes: due as soon as it is there.
     live.begin(1_000_000_000);
-    while_running(&live, || {
-        read();
-    });
+    while_running(&live, read);
     let served = live.served();
     assert_eq!(served.requests, 1);
     assert!(served.modelled > 20_000);
@@ -173,15 +190,19 @@ impl Client {
         (kind, data)
     }
 
-    fn request(&mut self, command: u16, cookie: u64, offset: u64, len: u32, data: &[u8]) {
+    fn head(&mut self, command: u16, cookie: u64, offset: u64, len: u32) {
         let mut bytes = Vec::from(0x2560_9513_u32.to_be_bytes());
         bytes.extend(0_u16.to_be_bytes());
         bytes.extend(command.to_be_bytes());
         bytes.extend(cookie.to_be_bytes());
         bytes.extend(offset.to_be_bytes());
         bytes.extend(len.to_be_bytes());
-        bytes.extend(data);
         self.0.write_all(&bytes).unwrap();
+    }
+
+    fn request(&mut self, command: u16, cookie: u64, offset: u64, len: u32, data: &[u8]) {
+        self.head(command, cookie, offset, len);
+        self.0.write_all(data).unwrap();
     }
 
     /// Error and cookie of a reply.
@@ -230,6 +251,59 @@ fn a_client_of_nbd_negotiates_writes_and_reads() {
             assert!(server.join().unwrap().is_ok());
         });
     });
+}
+
+/// Eight requests at once, and again: reads and writes of several sizes, in a changing order.
+fn load(client: &mut Client, rounds: u64, buffer: &mut [u8]) {
+    for round in 0..rounds {
+        let mut data = [0; 8];
+        for i in 0..8 {
+            let at = (round * 8 + i) * 2_654_435_761 % (SIZE / 4096 - 32) * 4096;
+            let len = 4096 << (i % 4);
+            let is_write = i % 3 == 0;
+            data[i as usize] = if is_write { 0 } else { len as usize };
+            client.head(u16::from(is_write), i, at, len);
+            if is_write {
+                client.0.write_all(&buffer[..len as usize]).unwrap();
+            }
+        }
+        for _ in 0..8 {
+            let (error, cookie) = client.reply();
+            assert_eq!(error, 0);
+            let len = data[cookie as usize];
+            client.0.read_exact(&mut buffer[..len]).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_is_allocated_while_it_serves() {
+    for name in ["cheetah-15k.5", "nvme-2018", "lun-2011", "dokos"] {
+        let count: &'static Count = Box::leak(Box::default());
+        let live = live_of(name);
+        // An hour: the load takes less on each model, so nothing is waited for.
+        live.begin(3_600_000_000_000);
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let more = std::thread::scope(|scope| {
+            let _stop = Stop(&live);
+            scope.spawn(|| {
+                count.watch();
+                live.run();
+            });
+            scope.spawn(|| {
+                count.watch();
+                nbd::requests(&live, theirs)
+            });
+            let mut client = Client(ours);
+            let mut buffer = vec![3; 64 << 10];
+            load(&mut client, 2000, &mut buffer);
+            let before = count.so_far();
+            load(&mut client, 2000, &mut buffer);
+            count.so_far() - before
+        });
+        assert_eq!(live.served().requests, 32_000);
+        assert_eq!(more, 0, "{name}");
+    }
 }
 
 proptest::proptest! {

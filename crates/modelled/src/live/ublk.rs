@@ -2,8 +2,7 @@
 //!
 //! One thread takes requests, moves their bytes and gives answers when the model says: it sleeps in the kernel until a request comes or an
 //! answer is due. Between a request and its answer there is one change of threads in each direction, where a served file under a loop
-//! device has four. While serving the thread allocates nothing itself: buffers are mapped at the start. A store in memory grows by what is
-//! written to it.
+//! device has four. While serving the thread allocates nothing itself: buffers are mapped at the start.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
@@ -165,7 +164,7 @@ impl Disk {
             ublk::Op::Discard => self.store.discard(request.offset, request.len),
             ublk::Op::Read | ublk::Op::Write => match queue.bytes(request) {
                 Some(bytes) if request.op == ublk::Op::Read => {
-                    self.store.read_into(request.offset, bytes)
+                    self.store.read(request.offset, bytes)
                 }
                 Some(bytes) => self.store.write(request.offset, bytes),
                 None => Err(io::ErrorKind::InvalidInput.into()),

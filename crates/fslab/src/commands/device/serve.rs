@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
         )));
     }
     let (store, made) = match &args.store {
-        None => (Store::memory(size), None),
+        None => (in_memory(size)?, None),
         Some(path) => stored(path, size, args.controlled)?,
     };
     let interrupt = Interrupt::on_signals()?;
@@ -121,6 +121,15 @@ fn is_usage(error: &anyhow::Error) -> bool {
 fn unfit(path: &Path, why: &str) -> anyhow::Error {
     let path = out::path(path);
     usage(format!("{path}: {why}; choose another --store"))
+}
+
+fn in_memory(size: u64) -> anyhow::Result<Store> {
+    let size_of = words::bytes(size);
+    Store::memory(size).map_err(|error| {
+        usage(format!(
+            "{size_of} in memory: {error}; choose a smaller --size, or a file by --store"
+        ))
+    })
 }
 
 /// A store in a file or on persistent memory, which is `new` where a program has just made it; and what was made for it.

@@ -13,7 +13,6 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::ioctl::{IntegerSetter, NoArg, Opcode, ioctl, opcode};
@@ -74,7 +73,7 @@ impl Attached {
     ///
     /// # Errors
     /// The driver does not speak the protocol.
-    pub fn serve(&self, live: &Arc<Live>) -> io::Result<()> {
+    pub fn serve(&self, live: &Live) -> io::Result<()> {
         super::requests(live, self.ours.try_clone()?)
     }
 
