@@ -7,6 +7,7 @@
 
 mod cache;
 mod counting;
+mod entries;
 mod faulty;
 mod lru;
 mod on_model;
@@ -16,7 +17,8 @@ mod throttle;
 
 pub use cache::{Cache, CacheCounts};
 pub use counting::{Counting, IoCounts};
+pub use entries::{Entries, Entry};
 pub use faulty::Faulty;
 pub use on_model::{Lateness, OnModel};
-pub use recording::{Entry, Recording};
+pub use recording::Recording;
 pub use throttle::{Throttle, ThrottleLimits};

@@ -35,7 +35,10 @@ pub use estimate::{Estimate, Failure, RUNS, Structural, estimate, seed_of_run};
 pub use kept::{After, Keep, Kept, Requests};
 pub use linker::{Asked, Linker, Outline, linked};
 pub use place::Place;
-pub use program::{Action, Mark, Program, Ran, Step};
+pub use program::{
+    Action, Builder, EachSent, InMemory, KeepSteps, Mark, Outline as ProgramOutline, Planned,
+    Program, Ran, Sent, Step, Steps,
+};
 pub use response::Responses;
 pub use sample::Sample;
 

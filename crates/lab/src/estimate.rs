@@ -198,7 +198,7 @@ impl Left<'_> {
             return Err("it read nothing".to_owned());
         }
         let passes: Vec<String> = record.passes.iter().map(|pass| pass.name.clone()).collect();
-        let job = record.job(spec.cpu);
+        let job = record.job(spec.cpu).map_err(|error| error.to_string())?;
         let report = report(catalogue, spec, &job, Vec::new())?;
         let mut estimate = of_report(&report, |index| match index {
             0 => phase.to_owned(),

@@ -149,6 +149,7 @@ impl Estimator {
                 idle: nominal.idle,
                 usage: nominal.usage,
                 bound: nominal.bound,
+                held: nominal.held,
                 others,
                 mode: job.mode(),
             },

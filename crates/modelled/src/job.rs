@@ -1,7 +1,7 @@
 //! Something that is replayed on a device: the requests of a trace, or a program that recorded itself.
 
 use device::replay::{
-    self, Bound, Kept, Mark, Mode, Options, Place, Program, Requests as _, Responses, Sample,
+    self, Bound, Kept, Mark, Mode, Options, Place, Program, Requests as _, Responses, Sample, Sent,
     Structural,
 };
 use device::{Model, Nanoseconds, Op, Usage};
@@ -84,6 +84,8 @@ pub(crate) struct Outcome {
     pub(crate) idle: Nanoseconds,
     pub(crate) bound: Bound,
     pub(crate) usage: Vec<Usage>,
+    /// Most requests that were held at once.
+    pub(crate) held: usize,
 }
 
 impl Outcome {
@@ -248,6 +250,7 @@ fn run_record(
         idle: replayed.idle,
         bound: replayed.bound,
         usage: replayed.usage,
+        held: replayed.most_held,
     })
 }
 
@@ -259,13 +262,11 @@ fn run_program(
 ) -> Result<Outcome, replay::Error> {
     let mut all = Part::default();
     let mut parts: Vec<Part> = phases.iter().map(|(name, _)| Part::named(name)).collect();
-    let of = program.phases_of_requests();
-    let mut each = |index: usize, submitted: Nanoseconds, done: Nanoseconds| {
-        let len = program.requests()[index].len;
+    let mut each = |sent: Sent, submitted: Nanoseconds, done: Nanoseconds| {
         let response = done.saturating_sub(submitted);
-        all.add(len, response);
-        if let Some(part) = parts.get_mut(of[index] as usize) {
-            part.add(len, response);
+        all.add(sent.len, response);
+        if let Some(part) = parts.get_mut(sent.phase) {
+            part.add(sent.len, response);
         }
     };
     let ran = program.run(model, cpu, &mut each)?;
@@ -284,6 +285,7 @@ fn run_program(
         idle: ran.idle,
         bound: Bound::default(),
         usage: ran.usage,
+        held: ran.most_held,
     })
 }
 

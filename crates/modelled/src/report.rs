@@ -100,10 +100,15 @@ pub struct DeviceReport {
     pub limit: String,
     /// Requests that a buffer or a cache answered.
     pub modelled_hits: u64,
-    /// The same for each disk or SSD, percent: least, mean, most.
+    /// How busy each disk or SSD was, percent: least, mean, most.
     pub modelled_members_busy_percent: Option<[f64; 3]>,
+    /// How busy each of them was, percent, in the order of the device file; none where there is one alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub modelled_busy_percent_of_members: Vec<f64>,
     /// Members.
     pub members: usize,
+    /// Most requests that a replay held at once, in flight or waiting to go out: its memory grows by these.
+    pub modelled_held: u64,
     /// What its models leave out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<&'static str>,
@@ -281,6 +286,7 @@ pub(crate) struct Facts {
     pub(crate) idle: Nanoseconds,
     pub(crate) usage: Vec<Usage>,
     pub(crate) bound: Bound,
+    pub(crate) held: usize,
     pub(crate) others: Vec<(&'static str, f64)>,
     pub(crate) mode: &'static str,
 }
@@ -323,6 +329,12 @@ impl DeviceReport {
             modelled_hits: facts.usage.iter().map(|part| part.hits).sum(),
             modelled_members_busy_percent: spread(&members),
             members: members.len(),
+            modelled_busy_percent_of_members: if members.len() > 1 {
+                members
+            } else {
+                Vec::new()
+            },
+            modelled_held: facts.held as u64,
             left_out: facts
                 .usage
                 .iter()

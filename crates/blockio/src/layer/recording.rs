@@ -1,120 +1,39 @@
 //! Records what a reader asks for, when, and which completion let it go on.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::entries::{Entries, Entry};
 use crate::error::{OpenError, ReadError};
 use crate::queue::{Completion, Queue, Request};
 use crate::source::BlockSource;
 
-/// Bytes of an entry as it is kept.
-const ENTRY: usize = Entry::BYTES;
-
 /// Bytes that are kept in memory; beyond that they go to a file.
 const IN_MEMORY: usize = 64 << 20;
 
-/// The unit of the time that a wait blocked, ns.
-const BLOCKED_UNIT: u64 = 16;
-
-/// A read as it was asked for and handed out. Times are nanoseconds since the layer was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// First byte.
-    pub offset: u64,
-    /// Length in bytes.
-    pub len: u32,
-    /// Which thread, by number.
-    pub thread: u16,
-    /// When it was asked for.
-    pub submitted: u64,
-    /// When the thread began to wait, for this or another read.
-    pub called: u64,
-    /// When it was handed to the reader.
-    pub delivered: u64,
-    /// Whether it was handed out; a queue that is dropped keeps what is in flight.
-    pub is_taken: bool,
+/// The entries so far.
+struct Log {
+    entries: Entries,
+    failed: Option<io::Error>,
 }
 
-impl Entry {
-    /// Bytes of an entry as it is kept.
-    pub const BYTES: usize = 32;
-
-    /// The entry as it is kept, numbers little-endian: offset (8 bytes), submission (6), thread (2), delivery (6), whether it was
-    /// handed out (1), 0, length (4), and what the wait took in units of 16 ns, rounded up (4).
-    pub fn to_bytes(self) -> [u8; Entry::BYTES] {
-        // Up, so that a wait that began with the submission is read back as one.
-        let blocked = self
-            .delivered
-            .saturating_sub(self.called)
-            .div_ceil(BLOCKED_UNIT);
-        let blocked = u32::try_from(blocked).unwrap_or(u32::MAX);
-        let mut bytes = [0; ENTRY];
-        bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
-        // 48 bits of nanoseconds are three days.
-        bytes[8..14].copy_from_slice(&self.submitted.to_le_bytes()[..6]);
-        bytes[14..16].copy_from_slice(&self.thread.to_le_bytes());
-        bytes[16..22].copy_from_slice(&self.delivered.to_le_bytes()[..6]);
-        bytes[22] = u8::from(self.is_taken);
-        bytes[24..28].copy_from_slice(&self.len.to_le_bytes());
-        bytes[28..].copy_from_slice(&blocked.to_le_bytes());
-        bytes
-    }
-
-    /// The entry of these bytes.
-    pub fn from_bytes(bytes: &[u8; Entry::BYTES]) -> Entry {
-        let number = |from: usize, len: usize| {
-            let mut eight = [0; 8];
-            eight[..len].copy_from_slice(&bytes[from..from + len]);
-            u64::from_le_bytes(eight)
-        };
-        let (submitted, delivered) = (number(8, 6), number(16, 6));
-        let called = delivered.saturating_sub(number(28, 4) * BLOCKED_UNIT);
-        Entry {
-            offset: number(0, 8),
-            len: number(24, 4) as u32,
-            thread: number(14, 2) as u16,
-            submitted,
-            called: called.max(submitted),
-            delivered,
-            is_taken: bytes[22] != 0,
+impl Default for Log {
+    fn default() -> Log {
+        Log {
+            entries: Entries::holding(IN_MEMORY),
+            failed: None,
         }
     }
-}
-
-/// The entries so far.
-#[derive(Default)]
-struct Log {
-    bytes: Vec<u8>,
-    file: Option<File>,
-    count: u64,
-    failed: Option<io::Error>,
 }
 
 impl Log {
     fn add(&mut self, entry: Entry) {
-        if self.bytes.len() + ENTRY > IN_MEMORY {
-            self.spill();
-        }
-        self.bytes.extend_from_slice(&entry.to_bytes());
-        self.count += 1;
-    }
-
-    /// Moves what is in memory to the file.
-    fn spill(&mut self) {
-        let write = |file: &mut Option<File>, bytes: &[u8]| {
-            if file.is_none() {
-                *file = Some(tempfile::tempfile()?);
-            }
-            file.as_mut().map_or(Ok(()), |file| file.write_all(bytes))
-        };
         if self.failed.is_none() {
-            self.failed = write(&mut self.file, &self.bytes).err();
+            self.failed = self.entries.push(entry).err();
         }
-        self.bytes.clear();
     }
 }
 
@@ -162,30 +81,13 @@ impl<S: BlockSource> Recording<S> {
     /// Takes the entries, in the order in which they were handed out.
     ///
     /// # Errors
-    /// The temporary file could not be written or read.
-    pub fn take(&self) -> io::Result<Vec<Entry>> {
-        let mut log = std::mem::take(&mut *self.log());
-        if let Some(error) = log.failed.take() {
-            return Err(error);
+    /// The temporary file could not be written.
+    pub fn take(&self) -> io::Result<Entries> {
+        let log = std::mem::take(&mut *self.log());
+        match log.failed {
+            Some(error) => Err(error),
+            None => Ok(log.entries),
         }
-        let mut entries = Vec::with_capacity(log.count as usize);
-        let mut add = |bytes: &[u8]| {
-            let (whole, _) = bytes.as_chunks::<ENTRY>();
-            entries.extend(whole.iter().map(Entry::from_bytes));
-        };
-        if let Some(mut file) = log.file.take() {
-            file.seek(SeekFrom::Start(0))?;
-            let mut chunk = vec![0; 1 << 20];
-            let mut left = file.metadata()?.len();
-            while left > 0 {
-                let part = &mut chunk[..left.min(1 << 20) as usize];
-                file.read_exact(part)?;
-                add(part);
-                left -= part.len() as u64;
-            }
-        }
-        add(&log.bytes);
-        Ok(entries)
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -341,6 +243,7 @@ mod tests {
             });
         });
         let entries = source.take().unwrap();
+        let entries: Vec<Entry> = entries.iter().map(Result::unwrap).collect();
         assert_eq!(entries.len(), 3);
         assert_eq!((entries[0].offset, entries[0].len), (1024, 512));
         assert_eq!(entries[0].called, entries[0].submitted);
@@ -352,30 +255,5 @@ mod tests {
             assert!(entry.submitted <= entry.called && entry.called <= entry.delivered);
         }
         assert!(source.take().unwrap().is_empty());
-    }
-
-    #[test]
-    fn entries_survive_the_file() {
-        let mut log = Log::default();
-        let entry = |number: u64| Entry {
-            offset: number << 40,
-            len: u32::MAX - number as u32,
-            thread: number as u16,
-            submitted: number * 1000,
-            called: number * 1000 + 16,
-            delivered: number * 1000 + 160,
-            is_taken: number.is_multiple_of(3),
-        };
-        for number in 0..100 {
-            log.add(entry(number));
-            if number == 40 || number == 70 {
-                log.spill();
-            }
-        }
-        assert_eq!(log.bytes.len(), 29 * ENTRY);
-        let source = Recording::new(Ram::sparse(4096));
-        *source.log() = log;
-        let entries = source.take().unwrap();
-        assert_eq!(entries, (0..100).map(entry).collect::<Vec<_>>());
     }
 }

@@ -26,18 +26,6 @@ impl Structural {
         }
     }
 
-    /// Of requests by offset and length: sequential if nine of ten begin where one of the four before them ended.
-    pub(super) fn of_ranges(ranges: impl Iterator<Item = (u64, u64)>) -> Structural {
-        let (mut count, mut sequential) = (0, 0);
-        let mut ends = [None; 4];
-        for (offset, len) in ranges {
-            sequential += u64::from(ends.contains(&Some(offset)));
-            ends[count as usize % ends.len()] = Some(offset.saturating_add(len));
-            count += 1;
-        }
-        Structural::of_count(sequential, count)
-    }
-
     /// Of the requests of a count, those that begin where one of the four before them ended.
     pub(super) fn of_count(sequential: u64, count: u64) -> Structural {
         if sequential * 10 >= count.saturating_sub(1) * 9 && count > 1 {
@@ -45,6 +33,28 @@ impl Structural {
         } else {
             Structural::Scattered
         }
+    }
+}
+
+/// Requests in the order of submission: whether they follow each other. They do if nine of ten begin where one of the four before them
+/// ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sequence {
+    count: u64,
+    sequential: u64,
+    ends: [Option<u64>; 4],
+}
+
+impl Sequence {
+    /// Takes the next by offset and length.
+    pub(super) fn add(&mut self, offset: u64, len: u64) {
+        self.sequential += u64::from(self.ends.contains(&Some(offset)));
+        self.ends[self.count as usize % self.ends.len()] = Some(offset.saturating_add(len));
+        self.count += 1;
+    }
+
+    pub(super) fn structural(&self) -> Structural {
+        Structural::of_count(self.sequential, self.count)
     }
 }
 

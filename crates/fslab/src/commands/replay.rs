@@ -131,6 +131,9 @@ fn of_check(
         (args.from.is_some(), "--from"),
         (args.place != PlaceArg::Keep, "--place"),
         (args.traced.is_some(), "--traced"),
+        (args.depth != modelled::DEPTH, "--depth"),
+        (args.incomplete, "--incomplete"),
+        (args.whole, "--whole"),
     ];
     if let Some((_, option)) = asked.iter().find(|(asked, _)| *asked) {
         let name = out::path(path);
@@ -139,7 +142,7 @@ fn of_check(
         ));
         return Ok(exit::USAGE);
     }
-    let job = checker::Record::read(path)?.job(args.cpu);
+    let job = checker::Record::read(path)?.job(args.cpu)?;
     let subject = words::printable(&path.display().to_string()).into_owned();
     let report = estimator.report(catalogue, &args.device, subject, &job, Vec::new())?;
     print(args, &report)?;

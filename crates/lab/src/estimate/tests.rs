@@ -1,4 +1,4 @@
-use blockio::layer::Entry;
+use blockio::layer::{Entries, Entry};
 use modelled::checker::Pass;
 
 use super::*;
@@ -7,8 +7,13 @@ const MS: u64 = 1_000_000;
 
 /// Two hundred reads, one after the other, in two passes.
 fn record() -> Record {
+    record_at(|i| (i * 37 % 200) << 28)
+}
+
+/// The same at other places.
+fn record_at(offset: impl Fn(u64) -> u64) -> Record {
     let entry = |i: u64| Entry {
-        offset: (i * 37 % 200) << 28,
+        offset: offset(i),
         len: 4096,
         thread: 1,
         submitted: (3 * i + 2) * MS,
@@ -20,8 +25,12 @@ fn record() -> Record {
         name: name.into(),
         began,
     };
+    let mut entries = Entries::holding(1 << 20);
+    for i in 0..200 {
+        entries.push(entry(i)).unwrap();
+    }
     Record {
-        entries: (0..200).map(entry).collect(),
+        entries,
         passes: vec![pass("0a", 0), pass("1", 300 * MS)],
         end: 600 * MS,
     }
@@ -62,7 +71,9 @@ fn a_record_is_replayed_on_each_device_and_kept() {
     assert_eq!((found.mode.as_str(), found.cpu), ("program", 2.0));
     let file = found.file.clone().unwrap();
     assert_eq!(file, "reads/trial-0004.scan");
-    assert_eq!(Record::read(&folder.path().join(file)).unwrap(), record());
+    let mut written = Vec::new();
+    record().write(&mut written).unwrap();
+    assert_eq!(fs::read(folder.path().join(file)).unwrap(), written);
     let names: Vec<&str> = found.devices.iter().map(|d| d.device.as_str()).collect();
     assert_eq!(names, ["lun-2011", "7k500x4", "t7k250"]);
     assert_eq!(found.devices[0].studies, ["mushran2011"]);
@@ -109,9 +120,10 @@ fn without_requests_the_record_says_why() {
     let file = why(Of::File);
     assert!(file.contains("reads/trial-0004.scan"), "{file}");
     assert_eq!(why(Of::Memory(Err("no room".into()))), "no room");
-    assert_eq!(why(Of::Memory(Ok(Record::default()))), "it read nothing");
-    let mut beyond = record();
-    beyond.entries[7].offset = 1 << 50;
+    let mut nothing = record();
+    nothing.entries = Entries::holding(0);
+    assert_eq!(why(Of::Memory(Ok(nothing))), "it read nothing");
+    let beyond = record_at(|i| if i == 7 { 1 << 50 } else { 0 });
     let beyond = why(Of::Memory(Ok(beyond)));
     assert!(beyond.starts_with("lun-2011: "), "{beyond}");
 }

@@ -132,7 +132,7 @@ impl Wanted<'_> {
         for (pass, noted) in record.passes.iter_mut().zip(passes) {
             noted.pass.heading.clone_into(&mut pass.name);
         }
-        let job = record.job(device.cpu);
+        let job = record.job(device.cpu)?;
         let subject = source.recording.name().to_string();
         let subject = format!("this check of {}", words::printable(&subject));
         let names = [device.name.clone()];
