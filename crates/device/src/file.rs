@@ -29,4 +29,4 @@ pub use spec::{Device, Kind};
 
 pub(crate) use build::{geometry, model, seek};
 pub(crate) use parse::devices;
-pub(crate) use spec::Disk;
+pub(crate) use spec::{Disk, Ssd};

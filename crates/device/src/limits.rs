@@ -125,7 +125,7 @@ fn run(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Catalogue, Kind, Variation};
+    use crate::{Catalogue, Variation};
 
     #[test]
     fn limits_of_a_drive_are_what_its_figures_say() {
@@ -161,17 +161,18 @@ mod tests {
             let ordered = found.ordered_writes / known.ordered_writes.unwrap();
             assert!((ordered - 1.0).abs() < 0.02, "{name}: {found:?} {known:?}");
             let gain = found.random_reads * found.random_read_ms / 1e3;
-            let device = catalogue.device(name).unwrap();
-            let Kind::Disk(disk) = &device.kind else {
-                panic!("{name} is a disk");
-            };
-            let gains = match disk.rpm {
-                15_000.0 => 2.3..2.6,
-                10_000.0 => 2.5..2.9,
-                _ => 2.0..2.5,
-            };
-            assert!(gains.contains(&gain), "{name}: {gain}");
+            let [least, most] = known.gain.unwrap();
+            assert!((least..most).contains(&gain), "{name}: {gain}");
         }
+    }
+
+    #[test]
+    fn a_random_read_of_flash_takes_what_follows_from_its_figures() {
+        let catalogue = Catalogue::shipped().unwrap();
+        let found = super::limits(|| catalogue.model("nvme-2018", Variation::Nominal)).unwrap();
+        let known = super::expected(&catalogue, "nvme-2018").unwrap();
+        let ratio = found.random_read_ms / known.random_read_ms.unwrap();
+        assert!((ratio - 1.0).abs() < 0.01, "{found:?} {known:?}");
     }
 
     #[test]

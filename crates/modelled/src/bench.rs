@@ -17,11 +17,29 @@ pub struct Check {
     pub unit: &'static str,
     /// What follows from the figures; none where no formula is exact.
     pub expected: Option<f64>,
+    /// The range in which it is to be, where no formula is exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
     /// What the model gives.
     pub modelled: f64,
 }
 
 impl Check {
+    /// What is expected, and how far it is from that, as text.
+    fn cells(&self) -> [String; 2] {
+        if let Some([least, most]) = self.range {
+            let inside = (least..=most).contains(&self.modelled);
+            let word = if inside { "inside" } else { "OUTSIDE" };
+            return [format!("{least} to {most}"), word.to_owned()];
+        }
+        let none = || "-".to_owned();
+        let error = |error: f64| format!("{:+.2}", if error.abs() < 0.005 { 0.0 } else { error });
+        [
+            self.expected.map_or_else(none, significant),
+            self.error_percent().map_or_else(none, error),
+        ]
+    }
+
     /// modelled / expected - 1, percent.
     pub fn error_percent(&self) -> Option<f64> {
         self.expected
@@ -44,6 +62,7 @@ fn rows(found: &Limits, known: &Expected) -> Vec<Check> {
         what,
         unit,
         expected,
+        range: None,
         modelled,
     };
     let rate = |at: usize| known.sequential.map(|rates| rates[at] / 1e6);
@@ -65,12 +84,15 @@ fn rows(found: &Limits, known: &Expected) -> Vec<Check> {
             known.random_read_ms,
             found.random_read_ms,
         ),
-        check(
-            "random 4 KiB reads, depth 32 / depth 1",
-            "times",
-            None,
-            gain,
-        ),
+        Check {
+            range: known.gain,
+            ..check(
+                "random 4 KiB reads, depth 32 / depth 1",
+                "times",
+                None,
+                gain,
+            )
+        },
         check(
             "random 4 KiB writes, depth 1",
             "ms",
@@ -93,14 +115,10 @@ pub fn text(name: &str, checks: &[Check]) -> String {
     let _ = writeln!(
         out,
         "{:<46} {:>10} {:>10} {:>8}",
-        "", "by formula", "modelled", "error %"
+        "", "expected", "modelled", "error %"
     );
     for check in checks {
-        let expected = check.expected.map_or_else(|| "-".to_owned(), significant);
-        let error = check.error_percent().map_or_else(
-            || "-".to_owned(),
-            |error| format!("{:+.2}", if error.abs() < 0.005 { 0.0 } else { error }),
-        );
+        let [expected, error] = check.cells();
         let what = format!("{}, {}", check.what, check.unit);
         let _ = writeln!(
             out,

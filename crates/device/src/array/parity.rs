@@ -149,7 +149,12 @@ impl RowPlan {
         }
         let rest: Vec<Part> = write.rest(layout.data_chunks()).iter().map(data).collect();
         let lost = |member: usize| layout.is_lost(member, base);
-        let missing = |parts: Vec<Part>| parts.into_iter().flat_map(|p| unread(p, read)).collect();
+        let missing = |parts: Vec<Part>| {
+            if read.is_empty() {
+                return parts;
+            }
+            parts.into_iter().flat_map(|p| unread(p, read)).collect()
+        };
         let reads = choose(lost, strategy, missing(modify), missing(rest), || {
             let members = (0..layout.members).filter(|member| !lost(*member));
             missing(members.map(|member| part(member, &span)).collect())

@@ -55,6 +55,8 @@ struct Active {
     read: Vec<Part>,
     /// Whether it still reads.
     reads: bool,
+    /// What it writes once it has read, if no write has joined it since.
+    writes: Option<Vec<Part>>,
 }
 
 /// Rows with writes that are not done.
@@ -97,6 +99,7 @@ impl Stripes {
                     other != index && active.row.write.meets(&both)
                 };
                 if !all.iter().enumerate().any(meets) {
+                    all[index].writes = None;
                     return Some(&mut all[index].row);
                 }
             }
@@ -186,6 +189,7 @@ impl Array {
             row,
             read: Vec::new(),
             reads: true,
+            writes: None,
         });
         self.go_on(now, number, step, now);
     }
@@ -208,14 +212,20 @@ impl Array {
         let fua = active.row.fua;
         let (mut op, mut parts) = (Op::Read, Vec::new());
         if active.reads {
-            let write = &active.row.write;
-            let plan = RowPlan::knowing(&active.read, &self.layout, self.strategy, write);
-            parts = plan.reads;
-            active.read.extend_from_slice(&parts);
+            let writes = active.writes.take().unwrap_or_else(|| {
+                let write = &active.row.write;
+                let plan = RowPlan::knowing(&active.read, &self.layout, self.strategy, write);
+                parts = plan.reads;
+                plan.writes
+            });
             if parts.is_empty() {
-                (op, parts) = (Op::Write, plan.writes);
+                (op, parts) = (Op::Write, writes);
                 active.reads = false;
                 self.stripes.reading -= 1;
+            } else {
+                active.read.extend_from_slice(&parts);
+                // A rebuild changes what is lost.
+                active.writes = Some(writes).filter(|_| self.rebuild.is_none());
             }
         }
         if parts.is_empty() {

@@ -18,6 +18,8 @@ pub struct Expected {
     pub sequential: Option<[f64; 3]>,
     /// A random read of 4 KiB alone, ms: command, mean seek over uniform addresses, half a turn, transfer.
     pub random_read_ms: Option<f64>,
+    /// By how many times 32 random reads at once are faster than one: least and most of disks that turn as fast.
+    pub gain: Option<[f64; 2]>,
     /// Writes of 256 KiB in order to the medium, one at a time, bytes a second: the bytes, and the turn that is lost.
     pub ordered_writes: Option<f64>,
 }
@@ -44,10 +46,36 @@ pub fn expected(catalogue: &Catalogue, name: &str) -> Result<Expected, Error> {
                 sequential: member.sequential.map(together),
                 // Each member has all radii, as the whole has.
                 random_read_ms: member.random_read_ms,
+                gain: None,
                 ordered_writes: None,
             })
         }
-        Kind::Ssd(_) | Kind::Array(_) => Ok(Expected::default()),
+        Kind::Ssd(ssd) => Ok(of_ssd(ssd)),
+        Kind::Array(_) => Ok(Expected::default()),
+    }
+}
+
+/// A page takes its time once for a third of them, and its steps once and three times for the other two.
+fn of_ssd(ssd: &file::Ssd) -> Expected {
+    let sensing = ssd.read + ssd.read_step * 4.0 / 3.0;
+    let moving = BLOCK * 1e6 * (1.0 / ssd.channel + 1.0 / ssd.link);
+    Expected {
+        random_read_ms: Some((ssd.read_firmware + sensing + moving) / 1e3),
+        ..Expected::default()
+    }
+}
+
+/// What shortest positioning first gains among 32 random reads (Worthington, Ganger and Patt 1994) depends on how much of a read is a
+/// turn: these are the ranges of the drives of each speed.
+fn gain(rpm: f64, queue: usize) -> Option<[f64; 2]> {
+    if queue < 32 {
+        return None;
+    }
+    match rpm as u32 {
+        15_000 => Some([2.3, 2.6]),
+        10_000 => Some([2.5, 2.9]),
+        7200 => Some([2.0, 2.5]),
+        _ => None,
     }
 }
 
@@ -82,6 +110,7 @@ fn of_disk(disk: &file::Disk) -> Expected {
     Expected {
         sequential: Some([outer, rate_at(disk.capacity / 2), rate_at(disk.capacity)]),
         random_read_ms: Some(read / 1e6),
+        gain: gain(disk.rpm, disk.queue),
         ordered_writes: Some(WRITE * 1e9 / (WRITE * 1e9 / outer + turn)),
     }
 }
