@@ -6,6 +6,7 @@
 
 mod direct;
 pub mod fuse;
+mod lead;
 pub mod nbd;
 mod pace;
 mod priority;
@@ -23,6 +24,7 @@ pub use device::Served;
 use device::{Model, Op};
 
 use self::pace::{Due, Pace, Work};
+pub use lead::Lead;
 pub use priority::{Does, in_time, keep_in_memory};
 use slots::{Bytes, HEAD, Slot, Slots};
 pub use store::Store;
@@ -89,8 +91,8 @@ impl Live {
         self.state().pace.set_lead(None);
     }
 
-    /// Answers when the model says, less `lead` ns: what the way to the server and back takes by itself.
-    pub fn begin(&self, lead: u64) {
+    /// Answers when the model says, less what the way to the server and back takes by itself.
+    pub fn begin(&self, lead: Lead) {
         self.state().pace.set_lead(Some(lead));
     }
 

@@ -135,20 +135,18 @@ impl RowPlan {
         let parity = layout
             .parity_members(write.row)
             .map(|member| part(member, &span));
-        let parity: Vec<Part> = parity.filter(|p| !layout.is_lost(p.member, base)).collect();
-        let written: Vec<Part> = write.parts.iter().map(data).collect();
-        let modify: Vec<Part> = written.iter().chain(&parity).copied().collect();
-        let writes = modify
-            .iter()
-            .copied()
-            .filter(|p| !layout.is_lost(p.member, base))
-            .collect();
-        if parity.is_empty() {
+        let lost = |member: usize| layout.is_lost(member, base);
+        let mut modify: Vec<Part> = write.parts.iter().map(data).collect();
+        let written = modify.len();
+        modify.extend(parity.filter(|p| !lost(p.member)));
+        let has_parity = modify.len() > written;
+        let mut writes = modify.clone();
+        writes.retain(|p| !lost(p.member));
+        if !has_parity {
             let reads = Vec::new();
             return RowPlan { reads, writes };
         }
         let rest: Vec<Part> = write.rest(layout.data_chunks()).iter().map(data).collect();
-        let lost = |member: usize| layout.is_lost(member, base);
         let missing = |parts: Vec<Part>| {
             if read.is_empty() {
                 return parts;

@@ -27,12 +27,15 @@ struct Row {
     sync: bool,
     /// When the last of them came.
     at: Nanoseconds,
+    /// Whether it needs reads before it is written, once that is known.
+    needs_reads: Option<bool>,
 }
 
 impl Row {
     /// Adds a write. Whether its parent was not among those of the row.
     fn add(&mut self, other: Row) -> bool {
         self.write.add(&other.write);
+        self.needs_reads = None;
         self.fua |= other.fua;
         self.sync |= other.sync;
         self.at = other.at;
@@ -44,6 +47,15 @@ impl Row {
             }
         }
         is_new
+    }
+
+    /// Whether it needs reads before it is written. A rebuild changes what is lost, and with that what is read.
+    fn needs_reads(&mut self, layout: &Layout, strategy: Strategy) -> bool {
+        if let Some(known) = self.needs_reads.filter(|_| layout.failed.is_empty()) {
+            return known;
+        }
+        let plan = RowPlan::of(layout, strategy, &self.write);
+        *self.needs_reads.insert(!plan.reads.is_empty())
     }
 }
 
@@ -120,14 +132,14 @@ impl Stripes {
         let no_reads = self.reading == 0;
         let (mut ready, mut index) = (Vec::new(), 0);
         while index < self.held.len() {
-            let row = &self.held[index];
+            let is_crowded = self.held.len() > most;
+            let row = &mut self.held[index];
             let is_plugged = self.plugged == Some(row.at);
-            let reads_none = || RowPlan::of(layout, strategy, &row.write).reads.is_empty();
             let goes = row.write.is_full(layout)
-                || self.held.len() > most
-                || !is_plugged && (row.sync || no_reads || reads_none());
+                || is_crowded
+                || !is_plugged && (row.sync || no_reads || !row.needs_reads(layout, strategy));
             if goes
-                && self.is_free(&row.write)
+                && self.is_free(&self.held[index].write)
                 && let Some(row) = self.held.remove(index)
             {
                 ready.push(row);
@@ -154,6 +166,7 @@ impl Array {
                 fua: request.fua,
                 sync: request.sync || request.fua,
                 at: now,
+                needs_reads: None,
             });
             rows += u32::from(is_new);
         }

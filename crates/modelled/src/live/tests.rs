@@ -155,7 +155,7 @@ fn answers_leave_earlier_by_what_the_way_takes() {
     read();
     assert_eq!(live.served().requests, 0);
     // More than a read takes: due as soon as it is there.
-    live.begin(1_000_000_000);
+    live.begin(Lead::of_requests(1_000_000_000));
     while_running(&live, read);
     let served = live.served();
     assert_eq!(served.requests, 1);
@@ -282,7 +282,7 @@ fn nothing_is_allocated_while_it_serves() {
         let count: &'static Count = Box::leak(Box::default());
         let live = live_of(name);
         // An hour: the load takes less on each model, so nothing is waited for.
-        live.begin(3_600_000_000_000);
+        live.begin(Lead::of_requests(3_600_000_000_000));
         let (ours, theirs) = UnixStream::pair().unwrap();
         let more = std::thread::scope(|scope| {
             let _stop = Stop(&live);

@@ -13,7 +13,7 @@ pub use ublk::{CONTROL, Mark};
 use ublk::{Control, Device, Queue, Request};
 
 use super::pace::{Due, Pace, Work};
-use super::{Does, Served, Store, in_time};
+use super::{Does, Lead, Served, Store, in_time};
 
 /// An answer that is due: a tag, and what the driver is to be given for it.
 type Answer = (u16, i32);
@@ -56,8 +56,8 @@ impl Disk {
         self.pace().set_lead(None);
     }
 
-    /// Answers when the model says, less `lead` ns.
-    pub fn begin(&self, lead: u64) {
+    /// Answers when the model says, less what the way to it and back takes by itself.
+    pub fn begin(&self, lead: Lead) {
         self.pace().set_lead(Some(lead));
     }
 

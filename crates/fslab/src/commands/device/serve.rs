@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use device::Variation;
 use lab::Interrupt;
-use modelled::live::{Does, Live, Served, Store, fuse, nbd};
+use modelled::live::{Does, Lead, Live, Served, Store, fuse, nbd};
 use modelled::{Error, catalogue};
 use rustix::fs::{FlockOperation, OFlags};
 
@@ -460,7 +460,7 @@ fn on_nbd<'scope, 'env>(
 }
 
 impl Controlled for Live {
-    fn begin(&self, lead: u64) {
+    fn begin(&self, lead: Lead) {
         Live::begin(self, lead);
     }
 

@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SECTOR: u32 = 512;
 /// Bytes of a read that shows what the way to the server takes.
 const BLOCK: usize = 4096;
+/// Bytes of one that shows what its bytes take besides.
+const LARGE: usize = 128 << 10;
 /// Such reads while the server answers at once.
 const READS: usize = 101;
 /// Such reads while it answers when the model says.
@@ -79,6 +81,8 @@ pub(super) struct Modelled {
     pub(super) front: &'static str,
     /// What the way there and back takes by itself, ns.
     pub(super) way: u64,
+    /// And for each MiB.
+    way_of_mib: u64,
 }
 
 /// A server, and the disk's sysfs name.
@@ -149,12 +153,10 @@ pub(super) fn serve(
         store: store.name(),
         front,
         way: 0,
+        way_of_mib: 0,
     };
     modelled.verify(size, &file)?;
-    modelled.way = modelled.way()?;
-    modelled.begin()?;
-    modelled.way += modelled.beyond(size)?;
-    modelled.begin()?;
+    modelled.measure_way(size)?;
     Ok(modelled)
 }
 
@@ -191,41 +193,62 @@ impl Modelled {
         Err(wrong(format!("it has {sectors} sectors")))
     }
 
+    /// Finds what the way to the server and back takes, and starts the model with it.
+    ///
+    /// While the model runs, a processor and its timer wake up slower after its pauses than without them, and the server moves bytes while
+    /// the device would: the way of requests becomes longer by the one, and that of bytes shorter by the other.
+    fn measure_way(&mut self, size: u64) -> Result<()> {
+        self.way = self.way_of(BLOCK)?;
+        let large = LARGE as u64 <= size;
+        if large {
+            self.way_of_mib = of_mib(self.way_of(LARGE)? as i64 - self.way as i64);
+        }
+        self.begin()?;
+        self.way += self.beyond(size, BLOCK)?.clamp(0, MOST_BEYOND) as u64;
+        self.begin()?;
+        if large {
+            let before = self.way_of_mib * (LARGE - BLOCK) as u64 / (1 << 20);
+            let beyond = self.beyond(size, LARGE)?.min(MOST_BEYOND);
+            self.way_of_mib = of_mib(before as i64 + beyond);
+            self.begin()?;
+        }
+        Ok(())
+    }
+
     /// Has answers leave when the model says, less the way.
     fn begin(&self) -> Result<()> {
-        let line = format!("begin {}", self.way);
+        let line = format!("begin {} {}", self.way, self.way_of_mib);
         self.server.say(&line).map(drop)
     }
 
-    /// What a read of 4 KiB takes while the server answers at once, ns: the median of some. It is the kernel's and the server's
+    /// What a read of `len` bytes takes while the server answers at once, ns: the median of some. It is the kernel's and the server's
     /// own time, and is taken off what the model says.
-    fn way(&self) -> Result<u64> {
-        let mut read = self.reader()?;
+    fn way_of(&self, len: usize) -> Result<u64> {
+        let mut read = self.reader(len)?;
         let times: Result<Vec<u64>> = (0..READS).map(|_| read(0)).collect();
         Ok(median(times?))
     }
 
-    /// What a read takes longer than the model says, ns: the median of some all over the disk. After pauses as long as the model's a
-    /// processor and its timer wake up slower than in [`Modelled::way`].
-    fn beyond(&self, size: u64) -> Result<u64> {
-        let mut read = self.reader()?;
-        let blocks = (size / BLOCK as u64).max(1);
+    /// What a read of `len` bytes takes longer than the model says, ns: the median of some all over the disk.
+    fn beyond(&self, size: u64, len: usize) -> Result<i64> {
+        let mut read = self.reader(len)?;
+        let blocks = (size / len as u64).max(1);
         let mut said = self.served()?.modelled;
         let times: Result<Vec<i64>> = (1..=PACED)
             .map(|nth| {
                 let block = nth.wrapping_mul(SPREAD) % blocks;
-                let measured = read(block * BLOCK as u64)?;
+                let measured = read(block * len as u64)?;
                 let now = self.served()?.modelled;
                 let modelled = now - said;
                 said = now;
                 Ok(measured as i64 - modelled as i64)
             })
             .collect();
-        Ok(median(times?).clamp(0, MOST_BEYOND) as u64)
+        Ok(median(times?))
     }
 
-    /// Reads of 4 KiB past the page cache: the nanoseconds of each.
-    fn reader(&self) -> Result<impl FnMut(u64) -> Result<u64>> {
+    /// Reads of `len` bytes past the page cache: the nanoseconds of each.
+    fn reader(&self, len: usize) -> Result<impl FnMut(u64) -> Result<u64>> {
         let node = Path::new("/dev").join(&self.name);
         let opened = OpenOptions::new()
             .read(true)
@@ -234,11 +257,11 @@ impl Modelled {
         let failed =
             move |error: std::io::Error| Error::io(&node, "cannot read the modelled disk", error);
         let file = opened.map_err(&failed)?;
-        let mut memory = vec![0; 2 * BLOCK];
+        let mut memory = vec![0; len + BLOCK];
         let start = memory.as_ptr().align_offset(BLOCK).min(BLOCK);
         Ok(move |offset| {
             let begun = Instant::now();
-            file.read_exact_at(&mut memory[start..start + BLOCK], offset)
+            file.read_exact_at(&mut memory[start..start + len], offset)
                 .map_err(&failed)?;
             Ok(begun.elapsed().as_nanos() as u64)
         })
@@ -254,6 +277,11 @@ impl Modelled {
         self.device = None;
         self.server.end()
     }
+}
+
+/// What a large read takes longer than a small one, for each MiB.
+fn of_mib(longer: i64) -> u64 {
+    longer.max(0) as u64 * (1 << 20) / (LARGE - BLOCK) as u64
 }
 
 fn median<T: Ord + Copy>(mut times: Vec<T>) -> T {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lab::Interrupt;
-use modelled::live::{Served, Store, ublk};
+use modelled::live::{Lead, Served, Store, ublk};
 use rustix::fs::OFlags;
 
 use super::control::{self, Controlled};
@@ -68,7 +68,7 @@ fn wrong(args: &DeviceServeArgs, error: &io::Error) -> anyhow::Error {
 }
 
 impl Controlled for ublk::Disk {
-    fn begin(&self, lead: u64) {
+    fn begin(&self, lead: Lead) {
         ublk::Disk::begin(self, lead);
     }
 
