@@ -1,9 +1,10 @@
 //! Whether estimates and modelled disks in real time agree: acceptance of the specification of modelled devices.
 //!
-//! A check of an image of a million files is estimated on a modelled disk, and then really waits for it. A disk is served by FUSE under
-//! a loop device: a thousand random reads take what its model says, and what fio wrote comes back. Models are fitted to devices by
-//! reading them (`fslab device bench PATH`): one that is limited by the block layer to 100 MB and 200 requests a second, and one
-//! that answers after 5 ms, as dm-delay does; traces of these devices, replayed on the fitted models, take as long.
+//! A check of an image of a million files is estimated on a modelled disk, and then really waits for it; its reads are answered in
+//! time. A disk is served by FUSE under a loop device: a thousand random reads take what its model says, and what fio wrote comes
+//! back. Models are fitted to devices by reading them (`fslab device bench PATH`): one that is limited by the block layer to 100 MB
+//! and 200 requests a second, and one that answers after 5 ms, as dm-delay does; traces of these devices, replayed on the fitted
+//! models, take as long.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -80,8 +81,30 @@ fn near(modelled: f64, real: f64, share: f64) -> bool {
 }
 
 fn number(value: &Value, pointer: &str) -> Result<f64> {
-    let found = value.pointer(pointer).and_then(Value::as_f64);
+    let found = pointed(value, pointer)?.as_f64();
+    found.with_context(|| format!("no number {pointer} in {value}"))
+}
+
+fn pointed<'v>(value: &'v Value, pointer: &str) -> Result<&'v Value> {
+    let found = value.pointer(pointer);
     found.with_context(|| format!("no {pointer} in {value}"))
+}
+
+/// How late a live check's reads were answered; whether that is in time is the program's own rule.
+fn in_time(answers: &Value) -> Result<Row> {
+    let mean = number(answers, "/mean_late_us")?;
+    let share = number(answers, "/late_percent")?;
+    let is_in_time = pointed(answers, "/in_time")?.as_bool();
+    Ok(Row::new(
+        "its answers, late",
+        [
+            String::new(),
+            format!("{mean:.1} us"),
+            format!("{share:.2} % > 50 us"),
+        ],
+        "in time",
+        is_in_time.context("in_time is neither true nor false")?,
+    ))
 }
 
 impl Bench {
@@ -115,6 +138,7 @@ impl Bench {
         fs::remove_file(&image)?;
         let row = "/modelled/devices/0/rows/0";
         let estimate = number(&estimate, &format!("{row}/modelled/nominal_s"))?;
+        let answers = pointed(&live, "/modelled/answers")?;
         let live = number(&live, &format!("{row}/recorded_s"))?;
         let mut table = Table::new(
             format!("fslab check of {files} files on {CHECKED_ON}, s"),
@@ -130,6 +154,7 @@ impl Bench {
             "<= 10 %",
             near(estimate, live, 0.1),
         ));
+        table.rows.push(in_time(answers)?);
         Ok(table)
     }
 

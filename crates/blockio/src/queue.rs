@@ -64,6 +64,12 @@ pub trait Queue {
     /// Waits for one completion; `None` when nothing is in flight.
     fn wait(&mut self) -> Option<Completion>;
 
+    /// Whether it reads in [`Queue::wait`], by the thread that waits; else what was submitted is read while that thread does
+    /// something else.
+    fn reads_when_waited_for(&self) -> bool {
+        false
+    }
+
     /// Whether another request may be submitted.
     fn has_room(&self) -> bool {
         self.in_flight() < self.depth()

@@ -39,6 +39,10 @@ impl<S: BlockSource + ?Sized> Queue for SyncQueue<'_, S> {
         self.waiting.len()
     }
 
+    fn reads_when_waited_for(&self) -> bool {
+        true
+    }
+
     fn submit(&mut self, request: Request) -> Result<(), Request> {
         if !self.has_room() {
             return Err(request);

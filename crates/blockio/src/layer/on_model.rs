@@ -1,5 +1,8 @@
 //! A source that is as slow as a modelled device, in real time.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +22,7 @@ struct State {
     /// When requests were done that were not yet handed out.
     done: HashMap<u64, u64>,
     buffer: Vec<Done>,
+    lead: Lead,
 }
 
 impl State {
@@ -33,12 +37,43 @@ impl State {
             .extend(buffer.drain(..).map(|done| (done.tag, done.at)));
         self.buffer = buffer;
     }
+
+    /// Takes the one of some reads that was done first.
+    fn take<'t>(&mut self, tags: impl Iterator<Item = &'t u64>) -> Option<Read> {
+        let done = tags.filter_map(|tag| Some((*self.done.get(tag)?, *tag)));
+        let (done, number) = done.min()?;
+        self.done.remove(&number);
+        Some(Read {
+            number,
+            submitted: self.submitted.remove(&number).unwrap_or(done),
+            done,
+        })
+    }
+}
+
+/// How long before an event a sleeping reader has itself woken, ns; it looks at the clock for the rest.
+///
+/// It is what waking up took lately, and a quarter: an idle processor of a virtual machine needs 30 to 100 us.
+struct Lead(u64);
+
+impl Lead {
+    /// Until the first reader has slept.
+    const FIRST: u64 = 100_000;
+    /// A machine on which waking up takes longer is busy, and looking at the clock would make it busier.
+    const MOST: u64 = 200_000;
+
+    /// A reader woke up this late.
+    fn woke(&mut self, late: u64) {
+        let wanted = late.saturating_add(late / 4).min(Self::MOST);
+        // Up at once, down slowly: one that wakes up early only looks at the clock for longer.
+        self.0 = wanted.max(self.0 - self.0 / 32);
+    }
 }
 
 /// A source whose reads are done when a modelled device has done them, or when the source below has, whichever is later.
 ///
 /// Unlike [`super::Throttle`] the model is asked again with each request: what comes later can change when an
-/// earlier one is done, as in a queue that is sorted.
+/// earlier one is done, as in a queue that is sorted. Each reader sleeps by itself, not a thread that wakes them: one wake-up less.
 pub struct OnModel<S> {
     inner: S,
     origin: Instant,
@@ -82,6 +117,7 @@ impl<S: BlockSource> OnModel<S> {
                 submitted: HashMap::new(),
                 done: HashMap::new(),
                 buffer: Vec::new(),
+                lead: Lead(Lead::FIRST),
             }),
             served: Lateness::default(),
             changed: Condvar::new(),
@@ -118,12 +154,16 @@ impl<S: BlockSource> OnModel<S> {
         let tag = state.next;
         state.next += 1;
         state.submitted.insert(tag, now);
+        let before = state.model.next_event();
         state
             .model
             .submit(now, ModelRequest::read(tag, offset, len));
+        let after = state.model.next_event();
         drop(state);
-        // Another may sleep until an event that is now later, or earlier.
-        self.changed.notify_all();
+        // Others sleep until the event that was next or wake up before it; only one that is now earlier would be missed.
+        if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
+            self.changed.notify_all();
+        }
         (tag, now)
     }
 
@@ -132,25 +172,43 @@ impl<S: BlockSource> OnModel<S> {
         let mut state = self.state();
         loop {
             state.run(self.now());
-            let first = tags
-                .clone()
-                .filter_map(|tag| Some((*state.done.get(tag)?, *tag)))
-                .min();
-            if let Some((done, number)) = first {
-                state.done.remove(&number);
-                let submitted = state.submitted.remove(&number).unwrap_or(done);
-                return Some(Read {
-                    number,
-                    submitted,
-                    done,
-                });
+            let read = state.take(tags.clone());
+            if read.is_some() {
+                return read;
             }
             // A model that has nothing to do will not finish them either.
             let next = state.model.next_event()?;
-            let left = Duration::from_nanos(next.saturating_sub(self.now()));
-            let slept = self.changed.wait_timeout(state, left);
-            state = slept.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.pass_time(state, next);
         }
+    }
+
+    /// The same without waiting.
+    fn done_of<'t>(&self, tags: impl Iterator<Item = &'t u64>) -> Option<Read> {
+        let mut state = self.state();
+        state.run(self.now());
+        state.take(tags)
+    }
+
+    /// Sleeps until shortly before an event, or until another may be earlier; from there on waits for the event itself.
+    fn pass_time<'s>(&'s self, state: MutexGuard<'s, State>, event: u64) -> MutexGuard<'s, State> {
+        let wake = event.saturating_sub(state.lead.0);
+        let now = self.now();
+        if now < wake {
+            let slept = self
+                .changed
+                .wait_timeout(state, Duration::from_nanos(wake - now));
+            let (mut state, slept) = slept.unwrap_or_else(PoisonError::into_inner);
+            if slept.timed_out() {
+                state.lead.woke(self.now().saturating_sub(wake));
+            }
+            return state;
+        }
+        drop(state);
+        while self.now() < event {
+            // Another thread that has work goes first.
+            std::thread::yield_now();
+        }
+        self.state()
     }
 }
 
@@ -184,6 +242,7 @@ impl<S: BlockSource> crate::source::Layer for OnModel<S> {
     }
 }
 
+/// The reads of one thread.
 struct OnModelQueue<'a, S: BlockSource> {
     source: &'a OnModel<S>,
     inner: Box<dyn Queue + 'a>,
@@ -191,6 +250,22 @@ struct OnModelQueue<'a, S: BlockSource> {
     tags: HashMap<u64, u64>,
     /// Requests that were read below before the model has done them.
     held: HashMap<u64, Completion>,
+}
+
+impl<S: BlockSource> OnModelQueue<'_, S> {
+    /// Reads what this thread has to read itself while the model's time runs, until the model has done one. Else each read would
+    /// be as late as its copy takes.
+    fn read_below(&mut self) -> Option<Read> {
+        while self.inner.reads_when_waited_for() && self.held.len() < self.tags.len() {
+            let read = self.source.done_of(self.tags.keys());
+            if read.is_some() {
+                return read;
+            }
+            let done = self.inner.wait()?;
+            self.held.insert(done.tag, done);
+        }
+        None
+    }
 }
 
 impl<S: BlockSource> Queue for OnModelQueue<'_, S> {
@@ -226,7 +301,10 @@ impl<S: BlockSource> Queue for OnModelQueue<'_, S> {
         let since = self.source.now();
         // The source below works while this thread sleeps.
         self.inner.flush();
-        let read = self.source.wait_for(&self.tags.keys())?;
+        let read = match self.read_below() {
+            Some(read) => read,
+            None => self.source.wait_for(&self.tags.keys())?,
+        };
         let number = read.number;
         let mut completion = loop {
             if let Some(held) = self.held.remove(&number) {
@@ -238,64 +316,5 @@ impl<S: BlockSource> Queue for OnModelQueue<'_, S> {
         completion.tag = self.tags.remove(&number)?;
         self.source.hand_out(read, since);
         Some(completion)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::buffer::Buffer;
-    use crate::ram::Ram;
-    use device::{Catalogue, Variation};
-
-    fn disk() -> Box<dyn Model> {
-        let catalogue = Catalogue::shipped().unwrap();
-        catalogue
-            .model("cheetah-15k.5", Variation::Nominal)
-            .unwrap()
-    }
-
-    #[test]
-    fn a_read_takes_at_least_its_modelled_time() {
-        let source = OnModel::new(Ram::sparse(1 << 40), disk());
-        let mut buf = [0; 4096];
-        let begin = Instant::now();
-        for i in 0..5 {
-            source.read_at(&mut buf, (i * 37 % 100) << 30).unwrap();
-        }
-        // Five random reads of a disk of 15,000 rpm: no more is certain than a tenth of the mean.
-        let elapsed = begin.elapsed();
-        assert!(elapsed > Duration::from_millis(3));
-        let served = source.lateness().so_far();
-        assert_eq!(served.requests, 5);
-        let waited = Duration::from_nanos(served.modelled + served.lateness);
-        assert!(
-            waited <= elapsed && served.modelled > 3_000_000,
-            "{served:?}"
-        );
-    }
-
-    #[test]
-    fn a_queue_hands_out_each_read_once_in_the_order_of_the_model() {
-        let bytes: Vec<u8> = (0..64_u8).flat_map(|i| [i; 4096]).collect();
-        let source = OnModel::new(Ram::new(&bytes), disk());
-        let mut queue = source.queue(8).unwrap();
-        let mut seen = Vec::new();
-        for i in 0..8_u64 {
-            let request = Request {
-                tag: i,
-                offset: (i * 29 % 64) * 4096,
-                len: 4096,
-                buffer: Buffer::empty(),
-            };
-            queue.submit(request).unwrap();
-        }
-        assert_eq!(queue.in_flight(), 8);
-        while let Some(done) = queue.wait() {
-            assert_eq!(done.bytes().unwrap()[0], (done.tag * 29 % 64) as u8);
-            seen.push(done.tag);
-        }
-        seen.sort_unstable();
-        assert_eq!(seen, (0..8).collect::<Vec<_>>());
     }
 }
