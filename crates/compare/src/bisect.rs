@@ -262,8 +262,12 @@ impl Bisection {
         let (factor, unit) = phrase::scale(&self.unit, self.threshold.exp());
         let [low, high, threshold] = [ends[0], ends[1], self.threshold]
             .map(|log| words::significant(log.exp().min(1e300) * factor));
+        let times = match &self.times {
+            Some(times) if *times != Times::Real => format!(" [{times}]"),
+            _ => String::new(),
+        };
         format!(
-            "{} interval {low}..{high} {unit}, good is {} {threshold}",
+            "{} interval {low}..{high} {unit}, good is {} {threshold}{times}",
             phrase::share(self.level),
             if self.good_is_above { "above" } else { "below" }
         )

@@ -11,7 +11,7 @@ use stats::not_worse::{NotWorse, not_worse};
 use stats::{Comparison, Verdict};
 use study::Clock;
 
-use crate::context::{Contexts, Times, contexts};
+use crate::context::{Contexts, Times, contexts, times_of};
 use crate::error::Error;
 use crate::figure::{self, Figure, Measured, SideCell, cells_of};
 use crate::key::{Keys, parameters, short_id};
@@ -197,6 +197,9 @@ pub struct Compared {
     pub sides: Vec<SideFacts>,
     /// In what their contexts differ.
     pub contexts: Contexts,
+    /// Whose times the runs have; none where all are of hardware.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times_of: Option<String>,
     /// Every figure, by side, cell and figure.
     pub rows: Vec<Row>,
     /// Cells that have no partner.
@@ -273,6 +276,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Result<Compared, Error> {
             .map(|(at, side)| facts(at, side))
             .collect(),
         contexts: contexts(sides),
+        times_of: times_of(sides.iter().flat_map(|side| &side.runs).map(|one| &one.run)),
         rows: work.rows,
         unmatched: work.unmatched,
         notes,

@@ -173,6 +173,16 @@ impl Times {
     }
 }
 
+/// Whose times these runs have, for a heading; none where all are of hardware.
+pub(crate) fn times_of<'r>(runs: impl Iterator<Item = &'r Run>) -> Option<String> {
+    let all: BTreeSet<Times> = runs.map(Times::of).collect();
+    if all.iter().all(|times| *times == Times::Real) {
+        return None;
+    }
+    let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+    Some(names.join(" and "))
+}
+
 impl std::fmt::Display for Times {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

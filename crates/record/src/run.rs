@@ -39,6 +39,15 @@ fn context_item(context: &serde_json::Value, item: &str) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
+/// Whose times a run has, in one word: `real`, `modelled`, `emulated` or `virtual`; in a guest whose disks are models
+/// `modelled-emulated` or `modelled-virtual`. `said`: the context's `run.timing`, which for a guest names its clock alone.
+pub fn timing(said: &str, on_models: bool) -> String {
+    match said {
+        "emulated" | "virtual" if on_models => format!("modelled-{said}"),
+        _ => said.to_owned(),
+    }
+}
+
 /// A run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
@@ -293,6 +302,12 @@ impl Run {
         });
         let names: std::collections::BTreeSet<&str> = names.collect();
         names.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whose times these are, in one word ([`timing`]); none: the log does not say, as those of other programs.
+    pub fn timing(&self) -> Option<String> {
+        let said = self.context_item("run.timing")?;
+        Some(timing(&said, !self.modelled_disks().is_empty()))
     }
 
     /// Name of the context of one level of the kernel factor.

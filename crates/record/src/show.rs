@@ -60,6 +60,7 @@ fn head(out: &mut String, run: &Run) {
         ("Target", run.target.clone()),
         ("Command", run.command.join(" ")),
         ("Tool", run.tool.clone()),
+        ("Times", times(run)),
         ("Tags", tags(run)),
         ("Begun", format!("{} UTC{resumed}", utc(run.started_at))),
         ("State", state(run)),
@@ -67,6 +68,17 @@ fn head(out: &mut String, run: &Run) {
         if !text.is_empty() {
             wrap(out, &left(label, 9), &text, 9);
         }
+    }
+}
+
+/// Whose times these are, where they are not of hardware.
+fn times(run: &Run) -> String {
+    let Some(timing) = run.timing().filter(|timing| timing != "real") else {
+        return String::new();
+    };
+    match run.modelled_disks() {
+        disks if disks.is_empty() => timing,
+        disks => format!("{timing} ({disks})"),
     }
 }
 

@@ -3,7 +3,7 @@
 //! The laws of growth follow the samples as rows without a trial, so that no sum over
 //! trials takes a projection for a measurement: `growth_power_b`, `projection_linear_at_105000000`,
 //! each also with `_low` and `_high`; their `marks` say `law` and `projection`. So does what tracing cost
-//! (`cost_of_tracing_throughput`, marked `ratio`), traced over untraced.
+//! (`cost_of_tracing_throughput`, marked `ratio`), traced over untraced. The last column says whose times these are.
 
 use stats::Interval;
 use stats::growth::{Estimate, Law};
@@ -21,7 +21,10 @@ pub(crate) fn print(report: &Report<'_>) -> String {
     let factors = report.factors();
     let mut head: Vec<&str> = vec!["run", "trial", "block"];
     head.extend(factors.iter().map(String::as_str));
-    head.extend(["phase", "metric", "clock", "value", "unit", "marks"]);
+    head.extend([
+        "phase", "metric", "clock", "value", "unit", "marks", "timing",
+    ]);
+    let timing = report.run.timing().unwrap_or_default();
     let mut out = record(head);
     for line in lines(report) {
         let (trial, block) = (line.trial.to_string(), line.block.to_string());
@@ -41,6 +44,7 @@ pub(crate) fn print(report: &Report<'_>) -> String {
             &value,
             &line.sample.unit,
             &marks,
+            &timing,
         ]);
         out.push_str(&record(fields));
     }
@@ -51,7 +55,7 @@ pub(crate) fn print(report: &Report<'_>) -> String {
         .filter(|_| report.options.part != Part::Tables);
     let costs = cost_of.flat_map(|cost| &cost.pairs);
     for pair in costs {
-        out.push_str(&cost(report, pair, &factors));
+        out.push_str(&cost(report, pair, &factors, &timing));
     }
     for growth in &report.growths {
         for curve in &growth.curves {
@@ -60,7 +64,7 @@ pub(crate) fn print(report: &Report<'_>) -> String {
                 let mut fields: Vec<&str> = vec![&report.run.name, "", ""];
                 fields.extend(factors.iter().map(level));
                 let (clock, value) = (clock_name(growth.clock), value.to_string());
-                fields.extend([&growth.phase, &metric, clock, &value, unit, mark]);
+                fields.extend([&growth.phase, &metric, clock, &value, unit, mark, &timing]);
                 out.push_str(&record(fields));
             }
         }
@@ -69,7 +73,7 @@ pub(crate) fn print(report: &Report<'_>) -> String {
 }
 
 /// The rows of what tracing cost in one phase: the ratio and the ends of its interval.
-fn cost(report: &Report<'_>, pair: &Pair, factors: &[String]) -> String {
+fn cost(report: &Report<'_>, pair: &Pair, factors: &[String], timing: &str) -> String {
     let cells = &report.run.plan.cells;
     let cell = cells.iter().find(|c| Some(c.id) == pair.traced.cell);
     let level = |factor: &String| cell.and_then(|cell| cell.levels.get(factor).cloned());
@@ -89,7 +93,15 @@ fn cost(report: &Report<'_>, pair: &Pair, factors: &[String]) -> String {
         let (clock, value) = (clock_name(pair.clock), value.to_string());
         let mut fields: Vec<&str> = vec![&report.run.name, "", ""];
         fields.extend(levels.iter().map(String::as_str));
-        fields.extend([&pair.phase, &metric, clock, &value, "ratio", "ratio"]);
+        fields.extend([
+            &pair.phase,
+            &metric,
+            clock,
+            &value,
+            "ratio",
+            "ratio",
+            timing,
+        ]);
         record(fields)
     });
     rows.collect()

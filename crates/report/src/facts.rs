@@ -137,13 +137,19 @@ fn times(run: &Run, items: &[Item]) -> Option<Fact> {
         return Some(fact);
     }
     let by = emulated(run)?;
-    let what = if virtual_time(run) {
+    let clock = if virtual_time(run) {
         "VIRTUAL"
     } else {
         "EMULATED"
     };
+    let disks = run.modelled_disks();
+    let what = if disks.is_empty() {
+        format!("{clock} ({by})")
+    } else {
+        format!("MODELLED, {clock} ({disks}; {by})")
+    };
     let mut text = format!(
-        "{what} ({by}): they are not about hardware, and not to be set beside a host's; counts, \
+        "{what}: they are not about hardware, and not to be set beside a host's; counts, \
          layouts, traces and checkers' verdicts are real"
     );
     if virtual_time(run) {
@@ -155,11 +161,10 @@ fn times(run: &Run, items: &[Item]) -> Option<Fact> {
     if let Answer::Known(host, _) = answer(items, &["run.host_kernel"]) {
         text.push_str(&format!("; below it the host's Linux {host}"));
     }
-    let disks = run.modelled_disks();
     if !disks.is_empty() {
         let why = host_decides(run);
         text.push_str(&format!(
-            "; a model ({disks}) decided when the disk answered, by the guest's clock{why}"
+            "; a model decided when the disk answered, by the guest's clock{why}"
         ));
     }
     Some(Fact {

@@ -15,7 +15,7 @@ use crate::units;
 
 /// The report as Markdown.
 pub(crate) fn print(report: &Report<'_>) -> String {
-    let title = format!("# {}\n\n", escape(&report.run.plan.title));
+    let title = format!("# {}\n\n", escape(&report.title()));
     let printed =
         |sections: Vec<Section<'_>>| -> String { sections.iter().map(blocks::print).collect() };
     let of_tables = || measured(report).into_iter().chain(tables(report)).collect();

@@ -192,6 +192,15 @@ impl<'a> Report<'a> {
         select::factors(&self.run.plan)
     }
 
+    /// The study's title; with what must be known of the times, where they are not of hardware.
+    pub(crate) fn title(&self) -> String {
+        let title = &self.run.plan.title;
+        match &self.timing {
+            Some(timing) => format!("{title} [{timing}]"),
+            None => title.clone(),
+        }
+    }
+
     /// A cell with all its levels.
     pub(crate) fn cell_label(&self, id: u32) -> String {
         let cell = self.run.plan.cells.get(id as usize);

@@ -18,7 +18,7 @@ use crate::options::Part;
 use crate::samples;
 
 /// Columns after the run and its factors.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 23] = [
     "phase",
     "metric",
     "clock",
@@ -41,6 +41,7 @@ const COLUMNS: [&str; 22] = [
     "verdict",
     "warnings",
     "marks",
+    "timing",
 ];
 
 /// Phase, metric and clock.
@@ -154,6 +155,7 @@ fn row(
         text(verdict),
         versus.map_or(String::new(), |versus| versus.warnings.join("; ")),
         marks.join(" "),
+        run.timing().unwrap_or_default(),
     ];
     let levels = factors.iter().map(|factor| cell.levels.get(factor));
     let levels = levels.map(|level| level.cloned().unwrap_or_default());

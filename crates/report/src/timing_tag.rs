@@ -7,17 +7,24 @@ use record::Run;
 
 use crate::facts;
 
-/// `times emulated (User-mode Linux)`, `times modelled (7k500)`; none where times are of hardware.
+/// `times emulated (User-mode Linux)`, `times modelled (7k500)`, of a guest on a modelled disk `times modelled, virtual
+/// (7k500; qemu, tcg-icount)`; none where times are of hardware.
 pub(crate) fn of(run: &Run) -> Option<String> {
     if let Some(disks) = facts::modelled(run) {
         return Some(format!("times modelled ({disks})"));
     }
+    let by = facts::emulated(run)?;
     let what = if facts::virtual_time(run) {
         "virtual"
     } else {
         "emulated"
     };
-    facts::emulated(run).map(|by| format!("times {what} ({by})"))
+    let disks = run.modelled_disks();
+    Some(if disks.is_empty() {
+        format!("times {what} ({by})")
+    } else {
+        format!("times modelled, {what} ({disks}; {by})")
+    })
 }
 
 #[cfg(test)]
@@ -85,6 +92,68 @@ mod tests {
         let mut headings = text.lines().filter(|l| l.starts_with("##"));
         assert!(headings.all(|l| l.contains("times modelled (")), "{text}");
         assert!(text.contains("MODELLED ("), "{text}");
+    }
+
+    /// The example on modelled disks in a guest, whose context names its clock alone.
+    fn on_models(timing: &str) -> Run {
+        let mut run = run(timing);
+        for cell in &mut run.plan.cells {
+            cell.device.stack = Some(study::Stack {
+                name: "model:7k500".into(),
+                about: String::new(),
+                layers: study::Layers::Model(study::Model {
+                    device: "7k500".into(),
+                    capacity: study::Bytes(1 << 38),
+                    studies: Vec::new(),
+                    figures: None,
+                }),
+            });
+        }
+        let items = &mut run.contexts.get_mut("start").unwrap()["items"];
+        items["run.executor"]["value"] = "qemu".into();
+        items["run.accelerator"] = serde_json::json!({"value": "tcg-icount", "source": "the lab"});
+        run
+    }
+
+    #[test]
+    fn in_a_guest_on_modelled_disks_every_heading_says_both() {
+        for (timing, mark) in [
+            (
+                "virtual",
+                "times modelled, virtual (7k500; qemu, tcg-icount)",
+            ),
+            (
+                "emulated",
+                "times modelled, emulated (7k500; qemu, tcg-icount)",
+            ),
+        ] {
+            let run = on_models(timing);
+            let report = |format| {
+                let options = Options {
+                    format,
+                    ..Options::default()
+                };
+                render(&run, None, &options).unwrap()
+            };
+            let text = report(Format::Md);
+            let mut headings = text.lines().filter(|l| l.starts_with("##"));
+            assert!(headings.all(|line| line.contains(mark)), "{text}");
+            let head = format!("MODELLED, {}", timing.to_uppercase());
+            assert!(text.contains(&head), "{text}");
+            let page = report(Format::Html);
+            assert!(page.contains(&format!("[{mark}]: journal-20260102-030405</title>")));
+            assert!(page.contains(&format!("[{mark}]</h1>")));
+            let marked = format!("[{mark}]</small></h2>");
+            assert_eq!(page.matches("</h2>").count(), page.matches(&marked).count());
+            let mail = report(Format::Text);
+            let lines: Vec<&str> = mail.lines().collect();
+            let why = lines.iter().position(|l| l.starts_with("Why")).unwrap();
+            assert_eq!(lines[why - 1], format!("[{mark}]"), "{mail}");
+            let rows = report(Format::Csv);
+            let mut rows = rows.lines();
+            assert!(rows.next().unwrap().ends_with(",timing"));
+            assert!(rows.all(|row| row.ends_with(&format!(",modelled-{timing}"))));
+        }
     }
 
     #[test]

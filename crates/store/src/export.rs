@@ -34,7 +34,9 @@ const BEFORE: [&str; 13] = [
     "label",
 ];
 /// Columns after the factors.
-const AFTER: [&str; 6] = ["phase", "metric", "clock", "value", "unit", "holds"];
+const AFTER: [&str; 7] = [
+    "phase", "metric", "clock", "value", "unit", "holds", "timing",
+];
 
 /// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,8 @@ struct Record<'r> {
     value: f64,
     unit: String,
     holds: bool,
+    /// Whose times the run has, as [`record::Run::timing`].
+    timing: Option<&'r str>,
 }
 
 impl Record<'_> {
@@ -111,7 +115,7 @@ impl Record<'_> {
     }
 
     /// What comes after the factors.
-    fn after(&self) -> [Field<'_>; 6] {
+    fn after(&self) -> [Field<'_>; 7] {
         [
             Field::Text(&self.phase),
             Field::Text(&self.metric),
@@ -119,6 +123,7 @@ impl Record<'_> {
             Field::Real(self.value),
             Field::Text(&self.unit),
             Field::Bool(self.holds),
+            optional(self.timing),
         ]
     }
 
@@ -214,8 +219,10 @@ impl Store {
     ) -> Result<BTreeMap<(Vec<u8>, i64), ExportedCell>, Error> {
         let (condition, values) = selector.sql(1);
         let sql = self.engine.dialect().apply(&format!(
-            "select r.run_id, c.cell, c.label, c.kernel, c.levels{{json}}
-             from cell c join run r on r.{{key}} = c.{{key}} where {condition}"
+            "select r.run_id, c.cell, c.label, c.kernel, c.levels{{json}}, k.cell{{json}}, x.value{{json}}
+             from cell c join run r on r.{{key}} = c.{{key}} join cell_kind k on k.cell_id = c.cell_id
+             left join context x on x.{{key}} = r.{{key}} and x.moment = 'start' and x.name = 'run.timing'
+             where {condition}"
         ));
         let mut cells = BTreeMap::new();
         self.engine.query(&sql, &values, &mut |row| {
@@ -226,6 +233,7 @@ impl Store {
                 label: row[2].as_text().unwrap_or_default(),
                 kernel: row[3].as_text(),
                 levels: levels.unwrap_or_default(),
+                timing: timing(&row[5], &row[6]),
             };
             let run = row[0].as_bytes().unwrap_or_default().to_vec();
             cells.insert((run, row[1].as_int().unwrap_or(-1)), cell);
@@ -276,6 +284,20 @@ struct ExportedCell {
     label: String,
     kernel: Option<String>,
     levels: BTreeMap<String, String>,
+    timing: Option<String>,
+}
+
+/// Whose times a cell has: its parameters say whether its disk is a model, the context of its run the rest.
+fn timing(parameters: &Value, said: &Value) -> Option<String> {
+    let said: String = serde_json::from_str(&said.as_text()?).ok()?;
+    let kind = || {
+        let cell: serde_json::Value = serde_json::from_str(&parameters.as_text()?).ok()?;
+        let kind = cell.pointer("/device/stack/layers/kind")?.as_str()?;
+        Some(kind == "model")
+    };
+    // Times of hardware are on no model: the parameters are not read for them.
+    let on_models = said != "real" && kind().unwrap_or(false);
+    Some(record::run::timing(&said, on_models))
 }
 
 fn record<'r>(run_id: &'r str, cell: &'r ExportedCell, row: &[Value]) -> Record<'r> {
@@ -302,5 +324,6 @@ fn record<'r>(run_id: &'r str, cell: &'r ExportedCell, row: &[Value]) -> Record<
         value: row[14].as_real().unwrap_or(f64::NAN),
         unit: text(15),
         holds: row[16].as_bool().unwrap_or(false),
+        timing: cell.timing.as_deref(),
     }
 }

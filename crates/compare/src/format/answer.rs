@@ -49,8 +49,13 @@ pub fn answer(compared: &Compared) -> Answer {
     if more > 0 {
         lines.push(format!("and {more} more, in the table"));
     }
+    // The headline is quoted alone, and is the title of a page.
+    let mut headline = headline(compared);
+    if let Some(times) = &compared.times_of {
+        headline.push_str(&format!(" [{times}]"));
+    }
     Answer {
-        headline: headline(compared),
+        headline,
         counts: counts(compared),
         first: lines,
     }

@@ -45,8 +45,11 @@ fn entry(compared: &Compared, row: &Row) -> Option<Value> {
         .flat_map(|side| &side.runs)
         .map(|run| &run.study)
         .next();
+    // An entry is shown alone.
+    let times = compared.times_of.as_ref();
+    let times = times.map_or(String::new(), |times| format!(" [{times}]"));
     Some(json!({
-        "description": format!("{name}: {what}"),
+        "description": format!("{name}: {what}{times}"),
         "check_name": "fslab compare",
         "fingerprint": short_id(&of),
         "severity": severity,

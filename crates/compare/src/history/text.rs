@@ -83,17 +83,22 @@ fn runs(count: usize) -> String {
 }
 
 fn name(series: &Series) -> String {
-    let times = match &series.times {
-        Times::Real => String::new(),
-        other => format!(", {other}"),
-    };
     format!(
-        "{}, {} {} {}{times}",
+        "{}, {} {} {}{}",
         series.cell,
         series.phase,
         series.metric,
-        series.clock.mark()
+        series.clock.mark(),
+        times(series)
     )
+}
+
+/// Whose times a series is of, where they are not of hardware.
+fn times(series: &Series) -> String {
+    match &series.times {
+        Times::Real => String::new(),
+        other => format!(", {other}"),
+    }
 }
 
 fn of_step(out: &mut String, series: &Series, step: &Step, by: By) {
@@ -132,11 +137,13 @@ fn table(out: &mut String, history: &History) {
         "\n{:<34}{:>6}{:>10}{:>10}{:>9}  {}\n",
         "Series", "runs", "first", "last", "spread", "steps"
     ));
-    let mut cell: Option<&str> = None;
+    let mut above = None;
     for one in &history.series {
-        if cell != Some(&one.cell) {
-            cell = Some(&one.cell);
-            put(out, "", 2, &one.cell);
+        // Series of a cell are apart by whose times they are of.
+        let head = format!("{}{}", one.cell, times(one));
+        if above.as_ref() != Some(&head) {
+            put(out, "", 2, &head);
+            above = Some(head);
         }
         let edge = one.points.first().map_or(1.0, |point| point.value);
         let (factor, unit) = phrase::scale(&one.unit, edge);

@@ -116,6 +116,8 @@ fn emulated_and_invalid_runs_are_kept_apart() {
         .collect();
     assert_eq!(points, [9, 10]);
     assert!(found.series.iter().all(|series| !series.enough));
+    let heads = |text: &str| text.matches(", emulated times (qemu, tcg)\n").count();
+    assert_eq!(heads(&render(&found)), 1, "{}", render(&found));
 }
 
 #[test]

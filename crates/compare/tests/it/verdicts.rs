@@ -232,6 +232,26 @@ fn modelled_and_virtual_times_never_meet_a_hosts() {
     }
 }
 
+/// Of sides with the same times, which are compared, the headline says whose they are.
+#[test]
+fn the_headline_says_whose_times_are_compared() {
+    for (timing, words) in [
+        ("real", None),
+        ("modelled", Some("times of modelled disks")),
+        ("virtual", Some("virtual times (qemu, tcg)")),
+    ] {
+        let (mut base, mut other) = (runs(0, 5, 1000.0, 1), runs(10, 5, 800.0, 2));
+        for run in base.iter_mut().chain(&mut other) {
+            run.timing = timing.into();
+        }
+        let found = compared(&[side("a", &base), side("b", &other)], &Options::default());
+        let headline = compare::format::answer(&found).headline;
+        let marked = words.is_some_and(|words| headline.contains(&format!("[{words}")));
+        assert_eq!(marked, words.is_some(), "{headline}");
+        assert_eq!(headline.contains('['), words.is_some(), "{headline}");
+    }
+}
+
 #[test]
 fn cells_without_a_partner_are_named_with_what_differs() {
     let base = side("a", &runs(0, 3, 1000.0, 1));

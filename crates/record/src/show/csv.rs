@@ -6,7 +6,7 @@ use super::word;
 use crate::run::{Run, Status, TrialRecord};
 
 /// Columns after those of the factors.
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 9] = [
     "status",
     "seconds",
     "phases",
@@ -15,16 +15,18 @@ const COLUMNS: [&str; 8] = [
     "unchecked",
     "warnings",
     "message",
+    "timing",
 ];
 
 /// One row for each trial in running order: its place (from 0, as in the log), the levels of its cell, its status, the seconds it took
 /// (empty where it has not run), the number of its phases, how much of its evidence holds, fails and could not be
-/// checked, the number of its warnings, and why it failed.
+/// checked, the number of its warnings, why it failed, and whose times these are.
 pub fn csv(run: &Run) -> String {
     let factors = factors(run);
     let head = ["run", "trial", "block"].into_iter();
     let head = head.chain(factors.iter().map(String::as_str));
     let mut out = csv_record(head.chain(COLUMNS));
+    let timing = run.timing().unwrap_or_default();
     for (slot, record) in run.plan.slots.iter().zip(&run.trials) {
         let cell = run.plan.cells.get(slot.cell as usize);
         let level = |factor: &String| cell.and_then(|cell| cell.levels.get(factor).cloned());
@@ -37,7 +39,10 @@ pub fn csv(run: &Run) -> String {
             .iter()
             .map(|factor| level(factor).unwrap_or_default());
         out.push_str(&csv_record(
-            place.into_iter().chain(levels).chain(of_trial(record)),
+            place
+                .into_iter()
+                .chain(levels)
+                .chain(of_trial(record, &timing)),
         ));
     }
     out
@@ -59,7 +64,7 @@ fn factors(run: &Run) -> Vec<String> {
     names
 }
 
-fn of_trial(record: &TrialRecord) -> [String; COLUMNS.len()] {
+fn of_trial(record: &TrialRecord, timing: &str) -> [String; COLUMNS.len()] {
     let evidence = |holds| {
         record
             .evidence
@@ -84,6 +89,7 @@ fn of_trial(record: &TrialRecord) -> [String; COLUMNS.len()] {
         evidence(None).to_string(),
         record.warnings.len().to_string(),
         message.to_owned(),
+        timing.to_owned(),
     ]
 }
 
@@ -108,7 +114,7 @@ mod tests {
         }
         assert!(lines[1].contains(",failed,"), "{}", lines[1]);
         assert!(
-            lines[1].ends_with("\"no space, \"\"full\"\"\""),
+            lines[1].ends_with("\"no space, \"\"full\"\"\","),
             "{}",
             lines[1]
         );
@@ -116,5 +122,9 @@ mod tests {
         run.trials[1] = TrialRecord::default();
         let row = csv(&run).split("\r\n").nth(2).unwrap().to_owned();
         assert!(row.contains(",to run,,0,"), "{row}");
+        let items = serde_json::json!({"items": {"run.timing": {"value": "modelled"}}});
+        run.contexts.insert("start".into(), items);
+        let row = csv(&run).split("\r\n").nth(2).unwrap().to_owned();
+        assert!(row.ends_with(",modelled"), "{row}");
     }
 }

@@ -68,7 +68,7 @@ fn content<'a>(report: &'a Report<'_>, step: Lean) -> Map<String, Value> {
         |sections: &[Section<'_>]| -> String { sections.iter().map(blocks::print).collect() };
     let mut view = Map::new();
     let mut put = |name: &str, value: Value| view.insert(name.to_owned(), value);
-    put("title", json!(plan.title));
+    put("title", json!(report.title()));
     put("question", json!(plan.question));
     put("study", json!(plan.study));
     put("profile", json!(plan.profile));

@@ -23,9 +23,9 @@ const JOINED: [(&str, &str, &str); 4] = [
 
 /// The title, underlined.
 pub(super) fn title(report: &Report<'_>, width: usize) -> String {
-    let title = &report.run.plan.title;
+    let title = report.title();
     let rule = title.chars().count().min(width.min(78));
-    wrap("", 0, title, width) + &format!("{}\n", "=".repeat(rule))
+    wrap("", 0, &title, width) + &format!("{}\n", "=".repeat(rule))
 }
 
 /// One line of what ran and how it went, then the facts of the machine that most change such numbers.

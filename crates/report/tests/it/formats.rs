@@ -77,7 +77,9 @@ fn csv_has_one_row_per_sample_and_levels_as_columns() {
     let mut lines = text.split("\r\n");
     assert_eq!(
         lines.next(),
-        Some("run,trial,block,filesystem,workload,threads,phase,metric,clock,value,unit,marks")
+        Some(
+            "run,trial,block,filesystem,workload,threads,phase,metric,clock,value,unit,marks,timing"
+        )
     );
     let rows: Vec<&str> = lines.filter(|l| !l.is_empty()).collect();
     let wanted: usize = run

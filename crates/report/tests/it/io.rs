@@ -92,7 +92,7 @@ fn csv_has_the_cost_of_tracing() {
         "{}",
         rows[0]
     );
-    assert!(rows[0].ends_with(",ratio,ratio"), "{}", rows[0]);
+    assert!(rows[0].ends_with(",ratio,ratio,"), "{}", rows[0]);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn csv_has_a_column_for_each_factor() {
     assert_eq!(
         lines[0],
         "run_id,run,study,profile,tool,commit,machine,kernel,started_at,trial,block,cell,label,\
-         filesystem,factor_value,workload,phase,metric,clock,value,unit,holds"
+         filesystem,factor_value,workload,phase,metric,clock,value,unit,holds,timing"
     );
     assert!(lines[1].contains(",\"a,\"\"b\"\"\","), "{}", lines[1]);
     assert!(lines[1].contains("journal-1,journal,"), "{}", lines[1]);
@@ -73,6 +73,56 @@ fn json_lines_have_the_levels_of_their_cell() {
     let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!(last["run"], "journal-2");
     assert!(last["levels"].get("value").is_none());
+}
+
+/// The context of a guest names its clock alone; the parameters of a cell say that its disk is a model.
+#[test]
+fn rows_say_whose_times_they_are() {
+    let place = Place::file();
+    let mut store = place.open();
+    let temp = tempfile::tempdir().unwrap();
+    let model = study::Stack {
+        name: "model:7k500".into(),
+        about: String::new(),
+        layers: study::Layers::Model(study::Model {
+            device: "7k500".into(),
+            capacity: study::Bytes(1 << 38),
+            studies: Vec::new(),
+            figures: None,
+        }),
+    };
+    for (number, said, on_model, timing) in [
+        (1, "real", false, "real"),
+        (2, "modelled", true, "modelled"),
+        (3, "virtual", true, "modelled-virtual"),
+        (4, "virtual", false, "virtual"),
+    ] {
+        let mut entries = runs::entries(&Like::number(number));
+        for entry in &mut entries {
+            match &mut entry.event {
+                Event::RunStarted { plan, .. } if on_model => {
+                    for cell in &mut plan.cells {
+                        cell.device.stack = Some(model.clone());
+                    }
+                }
+                Event::Context { context, .. } => {
+                    context["items"]["run.timing"] =
+                        serde_json::json!({"value": said, "source": "the lab"});
+                }
+                _ => {}
+            }
+        }
+        let log = runs::lines(&entries).concat();
+        store
+            .import(&runs::put(&temp.path().join(number.to_string()), &log))
+            .unwrap();
+        let (all, bytes) = exported(&mut store, &format!("run=journal-{number}"), Format::Jsonl);
+        assert!(all.samples > 0);
+        for line in String::from_utf8(bytes).unwrap().lines() {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(row["timing"], timing);
+        }
+    }
 }
 
 #[test]
