@@ -26,6 +26,7 @@ mod compare_power;
 mod counter_experiments;
 mod device_live;
 mod device_speed;
+mod device_virtual;
 mod fill_vs_fs_mark;
 pub mod fio;
 mod forge_scale;
@@ -81,6 +82,7 @@ enum Bench {
     CounterExperiments(counter_experiments::Arguments),
     DeviceLive(device_live::Arguments),
     DeviceSpeed(device_speed::Arguments),
+    DeviceVirtual(device_virtual::Arguments),
     FillVsFsMark(fill_vs_fs_mark::Arguments),
     ForgeScale(forge_scale::Arguments),
     GuestPass(guest_pass::Arguments),
@@ -114,6 +116,7 @@ pub fn main() -> ExitCode {
         Bench::CounterExperiments(arguments) => counter_experiments::main(&arguments),
         Bench::DeviceLive(arguments) => device_live::main(&arguments),
         Bench::DeviceSpeed(arguments) => device_speed::main(&arguments),
+        Bench::DeviceVirtual(arguments) => device_virtual::main(&arguments),
         Bench::FillVsFsMark(arguments) => fill_vs_fs_mark::main(arguments),
         Bench::ForgeScale(arguments) => forge_scale::main(&arguments),
         Bench::GuestPass(arguments) => guest_pass::main(&arguments),
