@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
         long,
         value_enum,
         value_delimiter = ',',
-        default_value = "models,recording,replay"
+        default_value = "models,recording,replay,memory"
     )]
     parts: Vec<Part>,
     /// Files of the image that is checked with and without a record.
@@ -51,6 +51,8 @@ enum Part {
     Recording,
     /// What a replay costs beside a report.
     Replay,
+    /// The memory of replays.
+    Memory,
 }
 
 /// How often the rate of a model is measured.
@@ -69,7 +71,7 @@ struct Load {
     target: f64,
 }
 
-const LOADS: [Load; 5] = [
+const LOADS: [Load; 7] = [
     Load {
         name: "disk, random reads, depth 1",
         device: "7k500",
@@ -107,6 +109,24 @@ const LOADS: [Load; 5] = [
         target: 5.0,
     },
     Load {
+        name: "RAID-0 of 8 disks, random reads, depth 8",
+        device: "7k500x8",
+        depth: 8,
+        random: true,
+        len: 4096,
+        members: 1,
+        target: 5.0,
+    },
+    Load {
+        name: "RAID-0 of 8 SSDs, reads of 8 chunks, depth 4",
+        device: "nvme-2018x8",
+        depth: 4,
+        random: false,
+        len: 524_288,
+        members: 8,
+        target: 5.0,
+    },
+    Load {
         name: "disk, random reads, depth 32, shortest first",
         device: "7k500",
         depth: 32,
@@ -127,13 +147,20 @@ fn bench(arguments: &Arguments) -> Result<bool> {
     if asked(Part::Models) {
         printer.show(&models(arguments)?);
     }
-    if asked(Part::Recording) || asked(Part::Replay) {
+    if [Part::Recording, Part::Replay, Part::Memory]
+        .into_iter()
+        .any(asked)
+    {
         let costs = costs::Costs::of(arguments)?;
         if asked(Part::Recording) {
+            printer.show(&costs::Costs::recorded_read()?);
             printer.show(&costs.recording()?);
         }
         if asked(Part::Replay) {
             printer.show(&costs.replay()?);
+        }
+        if asked(Part::Memory) {
+            printer.show(&costs.memory()?);
         }
     }
     Ok(printer.all_met())

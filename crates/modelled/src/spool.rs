@@ -14,8 +14,8 @@ use device::replay::{Error, Keep, Kept, Outline, Recorded, Requests, linked};
 
 /// Bytes of a request in the file.
 const ENTRY: usize = 52;
-/// Requests that are kept in memory at most, of 72 bytes each: 36 MiB.
-const IN_MEMORY: usize = 1 << 19;
+/// Requests that are kept in memory at most, of 72 bytes each: 27 MiB.
+const IN_MEMORY: usize = 3 << 17;
 /// Requests that are read together.
 const BLOCK: u32 = 512;
 /// Blocks that a reader keeps: 2 MiB.

@@ -172,7 +172,7 @@ fn read_into(
         threads: BTreeSet::new(),
         commands: 0,
     };
-    let mut devices = BTreeSet::new();
+    let (mut devices, mut last) = (BTreeSet::new(), None);
     let mut whole = Whole::default();
     let mut issued = issued::Issued::default();
     let mut bios = bios::Bios::default();
@@ -201,8 +201,9 @@ fn read_into(
             return Ok(());
         }
         let at = head.time.saturating_sub(base);
-        if action == source.action() {
+        if action == source.action() && last != Some(head.device) {
             devices.insert(head.device);
+            last = Some(head.device);
         }
         match source {
             Source::Issue => issued.event(&mut reader, at, action, &head),

@@ -116,7 +116,7 @@ pub(crate) struct DeviceServeArgs {
     #[arg(long, value_name = "NAME", default_value = "fslab", requires = "ublk")]
     pub(crate) mark: String,
     /// Answer each line of standard input with the counters so far, as a line of JSON; answer requests at once until
-    /// a line `begin NS`, and from then on NS nanoseconds before the model says, a second at most; end with the
+    /// a line `begin NS [NS_PER_MIB]`, and from then on NS nanoseconds before the model says, a second at most; end with the
     /// input, when the disk is no longer in use
     #[arg(long, conflicts_with = "socket")]
     pub(crate) controlled: bool,

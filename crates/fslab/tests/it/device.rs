@@ -372,6 +372,36 @@ fn a_device_of_a_check_must_exist_and_be_large_enough() {
 }
 
 #[test]
+fn a_checks_own_record_takes_no_choices_that_are_of_traces() {
+    let scratch = Scratch::new();
+    filesystem(&scratch);
+    let recorded = run_in(scratch.path(), &["check", "disk.img", "--record", "reads"]);
+    assert_code(&recorded, 0);
+    let options = [
+        "--mode open",
+        "--depth 4",
+        "--think-limit 2",
+        "--from queue",
+        "--place wrap",
+        "--traced 8,0",
+        "--incomplete",
+        "--whole",
+    ];
+    for option in options {
+        let words = option.split(' ');
+        let all: Vec<&str> = ["replay", "reads", "--device", "7k500"]
+            .into_iter()
+            .chain(words.clone())
+            .collect();
+        let output = run_in(scratch.path(), &all);
+        assert_code(&output, 2);
+        let (line, name) = (error_line(&output), words.take(1).collect::<String>());
+        assert!(line.contains(&format!("{name}: reads")), "{line}");
+        assert!(line.ends_with("leave it out"), "{line}");
+    }
+}
+
+#[test]
 fn holes_of_an_image_are_named_when_it_is_measured() {
     let scratch = Scratch::new();
     let image = fs::File::create(scratch.join("sparse.img")).unwrap();

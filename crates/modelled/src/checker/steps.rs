@@ -81,5 +81,53 @@ fn steps(number: u32, entry: &Entry) -> impl Iterator<Item = Timed> {
         .flatten()
 }
 
+/// An action as it is in a file.
+#[derive(Clone, Copy)]
+struct InFile {
+    request: u32,
+    offset: u64,
+    len: u32,
+    /// 0 and 1: a read, and whether it is awaited; 2: a wait.
+    kind: u32,
+}
+
+impl From<Action> for InFile {
+    fn from(action: Action) -> InFile {
+        match action {
+            Action::Submit {
+                request,
+                offset,
+                len,
+                is_awaited,
+            } => InFile {
+                request,
+                offset,
+                len,
+                kind: is_awaited.into(),
+            },
+            Action::Wait(request) => InFile {
+                request,
+                offset: 0,
+                len: 0,
+                kind: 2,
+            },
+        }
+    }
+}
+
+impl From<InFile> for Action {
+    fn from(file: InFile) -> Action {
+        match file.kind {
+            2 => Action::Wait(file.request),
+            awaited => Action::Submit {
+                request: file.request,
+                offset: file.offset,
+                len: file.len,
+                is_awaited: awaited == 1,
+            },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use blktrace::Action;
 use blktrace::record::{Category, Head};
 use device::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::{Flushes, LARGEST, Reader, SECTOR, Sent, op_of};
 use crate::error::Error;
@@ -34,7 +35,7 @@ struct Piece {
 pub(super) struct Bios {
     last: FxHashMap<u32, Last>,
     /// Pieces in flight, by device and first sector.
-    flying: BTreeMap<(u32, u64), Vec<Piece>>,
+    flying: BTreeMap<(u32, u64), SmallVec<[Piece; 1]>>,
     /// Sectors of the longest piece since none was in flight: how far before a sector one may begin that has it.
     longest: u64,
     /// Sectors in flight of requests, by number.
@@ -161,6 +162,13 @@ impl Bios {
         to: u64,
         before: Option<Sent>,
     ) -> Option<(u64, Piece)> {
+        // Most completions are of a bio as a whole, alone at its place.
+        if let Some([piece]) = self.flying.get(&(device, from)).map(SmallVec::as_slice)
+            && piece.end <= to
+            && before.is_none_or(|before| before == piece.sent)
+        {
+            return Some((from, *piece));
+        }
         self.having(device, from).max_by_key(|(begin, piece)| {
             let is_whole = *begin == from && piece.end <= to;
             (Some(piece.sent) == before, is_whole, piece.sent.number)

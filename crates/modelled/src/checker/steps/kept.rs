@@ -5,9 +5,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use device::replay::{Action, Error, InMemory, KeepSteps, Planned, Steps};
+use device::replay::{Error, InMemory, KeepSteps, Planned, Steps};
 
-use super::failed;
+use super::{InFile, failed};
 
 /// Bytes of a step in the file.
 const BYTES: usize = 40;
@@ -50,7 +50,7 @@ impl Keeping {
             Keeping::File(mut writing) => {
                 writing.write_all()?;
                 let file = writing.file.take();
-                Ok(Arc::new(InFile(file.ok_or(Error::NoSuch(0))?)))
+                Ok(Arc::new(Written(file.ok_or(Error::NoSuch(0))?)))
             }
         }
     }
@@ -105,9 +105,9 @@ impl Writing {
 
 /// Steps in a file, by their places.
 #[derive(Debug)]
-struct InFile(File);
+struct Written(File);
 
-impl Steps for InFile {
+impl Steps for Written {
     fn read(&self, from: u32, most: u32, steps: &mut Vec<Planned>) -> Result<(), Error> {
         let mut bytes = vec![0; most as usize * BYTES];
         self.0
@@ -120,18 +120,13 @@ impl Steps for InFile {
 }
 
 fn to_bytes(step: &Planned) -> [u8; BYTES] {
-    let (request, offset, len, kind) = match step.action {
-        Action::Submit {
-            request,
-            offset,
-            len,
-            is_awaited,
-        } => (request, offset, len, u32::from(is_awaited)),
-        Action::Wait(request) => (request, 0, 0, 2),
-    };
+    let action = InFile::from(step.action);
     let mut bytes = [0; BYTES];
     bytes[..8].copy_from_slice(&step.gap.to_le_bytes());
-    bytes[8..16].copy_from_slice(&offset.to_le_bytes());
+    bytes[8..16].copy_from_slice(&action.offset.to_le_bytes());
+    let InFile {
+        request, len, kind, ..
+    } = action;
     let shorts = [step.order, step.phase.into(), request, len, kind];
     for (to, short) in bytes[16..].as_chunks_mut::<4>().0.iter_mut().zip(shorts) {
         *to = short.to_le_bytes();
@@ -142,20 +137,16 @@ fn to_bytes(step: &Planned) -> [u8; BYTES] {
 fn from_bytes(bytes: &[u8; BYTES]) -> Planned {
     let long = |nth: usize| u64::from_le_bytes(bytes[..16].as_chunks::<8>().0[nth]);
     let short = |nth: usize| u32::from_le_bytes(bytes[16..].as_chunks::<4>().0[nth]);
-    let request = short(2);
-    let action = match short(4) {
-        2 => Action::Wait(request),
-        awaited => Action::Submit {
-            request,
-            offset: long(1),
-            len: short(3),
-            is_awaited: awaited == 1,
-        },
+    let action = InFile {
+        request: short(2),
+        offset: long(1),
+        len: short(3),
+        kind: short(4),
     };
     Planned {
         order: short(0),
         phase: short(1) as u16,
         gap: long(0),
-        action,
+        action: action.into(),
     }
 }

@@ -9,6 +9,8 @@ use std::os::unix::fs::FileExt as _;
 
 use device::replay::{Action, Step};
 
+use super::InFile;
+
 /// Steps that are kept in memory, of some 64 bytes: 16 MiB.
 pub(super) const IN_MEMORY: usize = 1 << 18;
 /// Steps of a part that are read together.
@@ -38,21 +40,14 @@ impl Timed {
     }
 
     fn to_bytes(self) -> [u8; BYTES] {
-        let (offset, len, kind) = match self.step.action {
-            Action::Submit {
-                offset,
-                len,
-                is_awaited,
-                ..
-            } => (offset, len, u32::from(is_awaited)),
-            Action::Wait(_) => (0, 0, 2),
-        };
+        let action = InFile::from(self.step.action);
         let mut bytes = [0; BYTES];
-        let longs = [self.step.began, self.step.ended, self.submitted, offset];
+        let Step { began, ended, .. } = self.step;
+        let longs = [began, ended, self.submitted, action.offset];
         for (to, long) in bytes[..32].as_chunks_mut::<8>().0.iter_mut().zip(longs) {
             *to = long.to_le_bytes();
         }
-        let shorts = [self.step.thread, self.number, len, kind];
+        let shorts = [self.step.thread, self.number, action.len, action.kind];
         for (to, short) in bytes[32..].as_chunks_mut::<4>().0.iter_mut().zip(shorts) {
             *to = short.to_le_bytes();
         }
@@ -63,21 +58,18 @@ impl Timed {
         let long = |nth: usize| u64::from_le_bytes(bytes[..32].as_chunks::<8>().0[nth]);
         let short = |nth: usize| u32::from_le_bytes(bytes[32..].as_chunks::<4>().0[nth]);
         let number = short(1);
-        let action = match short(3) {
-            2 => Action::Wait(number),
-            awaited => Action::Submit {
-                request: number,
-                offset: long(3),
-                len: short(2),
-                is_awaited: awaited == 1,
-            },
+        let action = InFile {
+            request: number,
+            offset: long(3),
+            len: short(2),
+            kind: short(3),
         };
         Timed {
             step: Step {
                 thread: short(0),
                 began: long(0),
                 ended: long(1),
-                action,
+                action: action.into(),
             },
             submitted: long(2),
             number,
