@@ -209,6 +209,14 @@ impl Costs {
                         .push(self.peak(&name, &replay(&base, device, runs))?);
                 }
             }
+            if times == 1 {
+                // Each request at its recorded time: none of these keeps up, and most requests are held at the end.
+                for device in ["7k500", "lun-2011", "layton-72t"] {
+                    let name = format!("the same in the mode open on {device}");
+                    let words = [&replay(&base, device, "2")[..], &["--mode", "open"]].concat();
+                    table.rows.push(self.peak(&name, &words)?);
+                }
+            }
             remove(self.folder.path())?;
         }
         let reads = self.path("check.reads");

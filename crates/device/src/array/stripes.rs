@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 use super::layout::{Layout, Part};
 use super::parity::{RowPlan, RowWrite, Strategy};
@@ -20,13 +21,15 @@ const STRIPE_CACHE: u64 = 1 << 20;
 /// Writes to a row.
 struct Row {
     write: RowWrite,
-    parents: Vec<u64>,
+    parents: SmallVec<[u64; 1]>,
     /// Whether one of them must be on the medium; then all of the row must, with its parity.
     fua: bool,
     /// Whether one of them is waited for.
     sync: bool,
     /// When the last of them came.
     at: Nanoseconds,
+    /// Its place among rows that are held.
+    order: u64,
     /// Whether it needs reads before it is written, once that is known.
     needs_reads: Option<bool>,
 }
@@ -74,9 +77,14 @@ struct Active {
 /// Rows with writes that are not done.
 #[derive(Default)]
 pub(super) struct Stripes {
+    /// Rows that wait for more writes, or for rows that read; in the order in which they came.
     held: VecDeque<Row>,
+    /// Rows that wait until members have worked on a row of the same pages, by number.
+    blocked: FxHashMap<u64, Row>,
+    /// How many rows have been held.
+    count: u64,
     /// Those that members work on, by number: several at once are of other pages of a row.
-    active: FxHashMap<u64, Vec<Active>>,
+    active: FxHashMap<u64, SmallVec<[Box<Active>; 1]>>,
     /// How many of them still read.
     reading: usize,
     /// When the last write came, until what came with it is there.
@@ -90,13 +98,23 @@ impl Stripes {
     }
 
     /// Adds a write to the row that it belongs to. Whether a row has a new parent by it.
-    fn add(&mut self, write: Row) -> bool {
+    fn add(&mut self, mut write: Row) -> bool {
         self.plugged = Some(write.at);
         if let Some(row) = self.joined(&write.write) {
             return row.add(write);
         }
+        self.count += 1;
+        write.order = self.count;
         self.held.push_back(write);
         true
+    }
+
+    /// Members have worked on a row: what was blocked by it is held as before.
+    fn unblock(&mut self, row: u64) {
+        if let Some(row) = self.blocked.remove(&row) {
+            let place = self.held.partition_point(|held| held.order < row.order);
+            self.held.insert(place, row);
+        }
     }
 
     /// The row that a write joins: one that still reads and stays apart from the others with it, or one that is held.
@@ -104,20 +122,19 @@ impl Stripes {
         let active = self.active.get_mut(&write.row);
         if let Some(all) = active {
             // Stripes are of one page of each member: other pages of a row that reads are others.
-            let joins = |active: &Active| active.reads && active.row.write.meets(write);
-            if let Some(index) = all.iter().position(joins) {
+            let mut rows = all.iter();
+            if let Some(index) = rows.position(|a| a.reads && a.row.write.meets(write)) {
                 let both = all[index].row.write.with(write);
-                let meets = |(other, active): (usize, &Active)| {
-                    other != index && active.row.write.meets(&both)
-                };
-                if !all.iter().enumerate().any(meets) {
+                let mut others = all.iter().enumerate().filter(|(other, _)| *other != index);
+                if !others.any(|(_, active)| active.row.write.meets(&both)) {
                     all[index].writes = None;
                     return Some(&mut all[index].row);
                 }
             }
         }
         let mut held = self.held.iter_mut();
-        held.find(|row| row.write.row == write.row)
+        let held = held.find(|row| row.write.row == write.row);
+        held.or_else(|| self.blocked.get_mut(&write.row))
     }
 
     /// Whether a write may be worked on: none of the rows that are is of the same pages.
@@ -132,19 +149,23 @@ impl Stripes {
         let no_reads = self.reading == 0;
         let (mut ready, mut index) = (Vec::new(), 0);
         while index < self.held.len() {
-            let is_crowded = self.held.len() > most;
+            let is_crowded = self.held.len() + self.blocked.len() > most;
             let row = &mut self.held[index];
             let is_plugged = self.plugged == Some(row.at);
             let goes = row.write.is_full(layout)
                 || is_crowded
                 || !is_plugged && (row.sync || no_reads || !row.needs_reads(layout, strategy));
-            if goes
-                && self.is_free(&self.held[index].write)
-                && let Some(row) = self.held.remove(index)
-            {
-                ready.push(row);
-            } else {
+            if !goes {
                 index += 1;
+                continue;
+            }
+            let is_free = self.is_free(&self.held[index].write);
+            match self.held.remove(index) {
+                Some(row) if is_free => ready.push(row),
+                Some(row) => {
+                    self.blocked.insert(row.write.row, row);
+                }
+                None => break,
             }
         }
         ready
@@ -162,10 +183,11 @@ impl Array {
         for write in self.layout.rows(request.offset, request.len) {
             let is_new = self.stripes.add(Row {
                 write,
-                parents: vec![parent],
+                parents: smallvec![parent],
                 fua: request.fua,
                 sync: request.sync || request.fua,
                 at: now,
+                order: 0,
                 needs_reads: None,
             });
             rows += u32::from(is_new);
@@ -197,13 +219,13 @@ impl Array {
         });
         self.stripes.reading += 1;
         let active = self.stripes.active.entry(number).or_default();
-        active.push(Active {
+        active.push(Box::new(Active {
             step,
             row,
             read: Vec::new(),
             reads: true,
             writes: None,
-        });
+        }));
         self.go_on(now, number, step, now);
     }
 
@@ -246,6 +268,7 @@ impl Array {
             if all.is_empty() {
                 self.stripes.active.remove(&row);
             }
+            self.stripes.unblock(row);
             self.steps.remove(step);
             self.row_done(&ended.row.parents, done);
             return;
