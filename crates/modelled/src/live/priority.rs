@@ -53,8 +53,9 @@ pub fn in_time(does: Does) {
 }
 
 /// Keeps the process in memory, and has the kernel not write to devices when it needs memory for it. Without the privilege
-/// nothing changes. Memory that is given back stays with the process: for a buffer of a megabyte the C library would ask the kernel each
-/// time, and a fault of each page takes longer than its bytes.
+/// nothing changes. Memory that is given back stays with the process, and some is there from the start.
+///
+/// To be called when a device has its room for requests: what is kept is for what comes after that.
 pub fn keep_in_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it sets parameters of the allocator. The process has no other threads that are in it for long, and it locks itself.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use device::Variation;
 use lab::Interrupt;
-use modelled::live::{Does, Lead, Live, Served, Store, fuse, nbd};
+use modelled::live::{Does, Lead, Live, Served, Store, fuse, keep_in_memory, nbd};
 use modelled::{Error, catalogue};
 use rustix::fs::{FlockOperation, OFlags};
 
@@ -47,7 +47,6 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
         Some(path) => stored(path, size, args.controlled)?,
     };
     let interrupt = Interrupt::on_signals()?;
-    modelled::live::keep_in_memory();
     let served = if args.ublk {
         driver::serve(model, store, args, &interrupt)
     } else {
@@ -76,6 +75,7 @@ fn on_a_front(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Served> {
     let live = Arc::new(Live::new(model, store));
+    keep_in_memory();
     if args.controlled {
         live.hold();
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lab::Interrupt;
-use modelled::live::{Lead, Served, Store, ublk};
+use modelled::live::{Lead, Served, Store, keep_in_memory, ublk};
 use rustix::fs::OFlags;
 
 use super::control::{self, Controlled};
@@ -23,6 +23,7 @@ pub(super) fn serve(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Served> {
     let disk = Arc::new(ublk::Disk::new(model, store));
+    keep_in_memory();
     if args.controlled {
         disk.hold();
     }
