@@ -16,6 +16,19 @@ pub struct Request {
     pub buffer: Buffer,
 }
 
+#[cfg(test)]
+impl Request {
+    /// A read of 4 KiB.
+    pub(crate) fn page(tag: u64, offset: u64) -> Request {
+        Request {
+            tag,
+            offset,
+            len: 4096,
+            buffer: Buffer::empty(),
+        }
+    }
+}
+
 /// One read that is done.
 #[derive(Debug)]
 pub struct Completion {

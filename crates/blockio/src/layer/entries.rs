@@ -84,7 +84,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// None, of which later so many bytes are kept in memory; beyond that they go to a file.
+    /// An empty list, which keeps up to `most` bytes in memory and the others in a file.
     pub fn holding(most: usize) -> Entries {
         Entries {
             bytes: Vec::new(),

@@ -214,17 +214,7 @@ impl<S: BlockSource> Drop for RecordingQueue<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Buffer;
     use crate::ram::Ram;
-
-    fn request(tag: u64, offset: u64) -> Request {
-        Request {
-            tag,
-            offset,
-            len: 4096,
-            buffer: Buffer::empty(),
-        }
-    }
 
     #[test]
     fn reads_are_recorded_with_their_threads_and_times() {
@@ -235,9 +225,9 @@ mod tests {
             scope.spawn(|| {
                 let mut queue = source.queue(2).unwrap();
                 // Tags need not differ.
-                queue.submit(request(7, 0)).unwrap();
-                queue.submit(request(7, 8192)).unwrap();
-                let full = queue.submit(request(9, 0)).unwrap_err();
+                queue.submit(Request::page(7, 0)).unwrap();
+                queue.submit(Request::page(7, 8192)).unwrap();
+                let full = queue.submit(Request::page(9, 0)).unwrap_err();
                 assert_eq!(full.tag, 9);
                 assert_eq!(queue.wait().unwrap().tag, 7);
             });

@@ -1,5 +1,4 @@
 use super::*;
-use crate::buffer::Buffer;
 use crate::ram::Ram;
 use crate::sync_queue::SyncQueue;
 use device::{Catalogue, Usage, Variation};
@@ -10,15 +9,6 @@ fn disk() -> Box<dyn Model> {
     catalogue
         .model("cheetah-15k.5", Variation::Nominal)
         .unwrap()
-}
-
-fn request(tag: u64, offset: u64) -> Request {
-    Request {
-        tag,
-        offset,
-        len: 4096,
-        buffer: Buffer::empty(),
-    }
 }
 
 #[test]
@@ -48,7 +38,9 @@ fn a_queue_hands_out_each_read_once_in_the_order_of_the_model() {
     let mut queue = source.queue(8).unwrap();
     let mut seen = Vec::new();
     for i in 0..8_u64 {
-        queue.submit(request(i, (i * 29 % 64) * 4096)).unwrap();
+        queue
+            .submit(Request::page(i, (i * 29 % 64) * 4096))
+            .unwrap();
     }
     assert_eq!(queue.in_flight(), 8);
     while let Some(done) = queue.wait() {
@@ -173,7 +165,7 @@ fn what_the_waiting_thread_reads_itself_it_reads_before_the_model_is_done() {
     let begin = Instant::now();
     let mut queue = source.queue(4).unwrap();
     for tag in 0..4 {
-        queue.submit(request(tag, 0)).unwrap();
+        queue.submit(Request::page(tag, 0)).unwrap();
     }
     let mut tags: Vec<u64> = (0..4).map(|_| queue.wait().unwrap().tag).collect();
     tags.sort_unstable();

@@ -48,7 +48,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// For threads with so many steps each, phases that began at these times, and a program that ended at `end`.
+    /// For threads with these numbers of steps, phases that began at these times, and a program that ended at `end`.
     ///
     /// # Errors
     /// There are more steps than numbers.
