@@ -211,7 +211,7 @@ impl Costs {
             }
             if times == 1 {
                 // Each request at its recorded time: none of these keeps up, and most requests are held at the end.
-                for device in ["7k500", "lun-2011", "layton-72t"] {
+                for device in ["7k500", "lun-2011", "layton-72t", "piszcz-raid5"] {
                     let name = format!("the same in the mode open on {device}");
                     let words = [&replay(&base, device, "2")[..], &["--mode", "open"]].concat();
                     table.rows.push(self.peak(&name, &words)?);
