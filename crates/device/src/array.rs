@@ -6,7 +6,7 @@ mod rebuild;
 mod stripes;
 
 pub use layout::{Layout, Level, Part, ends};
-pub use parity::{RowPlan, RowWrite, Strategy};
+pub use parity::{RowWrite, Strategy};
 
 use rebuild::Rebuild;
 use stripes::Stripes;

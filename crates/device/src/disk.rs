@@ -1,6 +1,7 @@
 //! A disk with one head assembly: seeks, rotation, zones, look-ahead, a write cache and a queue.
 
 mod geometry;
+mod line;
 mod look_ahead;
 mod queue;
 mod seek;
@@ -14,7 +15,7 @@ pub use seek::{SeekCurve, share_of_power};
 use crate::model::{Completion, Model, Nanoseconds, Op, Request, Usage};
 use crate::timeline::{earlier, moving};
 use look_ahead::Stream;
-use queue::{Kind, Pending, Queue};
+use queue::{Pending, Queue, Waiting};
 use write_cache::{Place, WriteCache};
 
 /// The oldest request is next when it has been passed over for this long since it became the oldest. Counted from its arrival, a drive of
@@ -111,8 +112,8 @@ impl Disk {
     pub fn new(parts: Parameters) -> Disk {
         Disk {
             cache: WriteCache::new(parts.write_cache),
+            queue: Queue::new(parts.window),
             parts,
-            queue: Queue::default(),
             working: None,
             head: 0.0,
             stream: None,
@@ -152,7 +153,8 @@ impl Disk {
             self.received = None;
             return;
         };
-        self.cache.insert(offset, len, self.place(offset));
+        let place = Place::of(&self.parts.geometry, offset);
+        self.cache.insert(offset, len, place);
         self.done.push(Completion { tag, at });
         self.received = self
             .incoming
@@ -172,7 +174,7 @@ impl Disk {
             if pending.number > barrier || !self.cache.reserve(pending.request.len) {
                 break;
             }
-            let Some(Pending { request, .. }) = self.queue.take_cached() else {
+            let Some(Waiting { request, .. }) = self.queue.take_cached() else {
                 break;
             };
             self.count(&request, true);
@@ -246,18 +248,18 @@ impl Disk {
 
     /// The place of the request to serve next: the one with the shortest positioning time of the oldest.
     fn choose(&self, now: Nanoseconds) -> Option<usize> {
-        let (barrier, window) = (self.barrier(), self.parts.window);
-        let slices = self.queue.positioned();
+        let barrier = self.barrier();
+        let slices = self.queue.competing();
         slices[0].first().filter(|first| first.number < barrier)?;
         let waited = now.saturating_sub(self.queue.oldest_since());
-        if slices[0].len() + slices[1].len() == 1 || window == 1 || waited > PATIENCE {
+        if slices[0].len() + slices[1].len() == 1 || waited > PATIENCE {
             return Some(0);
         }
         let head = self.head_at(now as f64);
         let (mut best, mut least) = (None, f64::INFINITY);
         let mut place = 0;
         for part in slices {
-            for pending in part.iter().take(window - place) {
+            for pending in part {
                 if pending.number > barrier {
                     return best;
                 }
@@ -301,7 +303,7 @@ impl Disk {
     }
 
     fn serve(&mut self, now: Nanoseconds, place: usize) {
-        let Some(pending) = self.queue.take_positioned(now, place) else {
+        let Some(pending) = self.queue.take_competing(now, place, &self.parts.geometry) else {
             return;
         };
         let request = pending.request;
@@ -414,23 +416,6 @@ impl Disk {
         self.work(now, plan.done.ceil() as Nanoseconds, None);
         true
     }
-
-    /// Where the head has to be for what begins at a byte.
-    fn place(&self, offset: u64) -> Place {
-        let from = self.parts.geometry.radius(offset);
-        Place {
-            from,
-            angle: self.parts.geometry.angle(from),
-        }
-    }
-
-    fn kind(&self, request: &Request) -> Kind {
-        match request.op {
-            Op::Flush => Kind::Flush,
-            _ if self.is_cached(request) => Kind::Cached,
-            _ => Kind::Positioned,
-        }
-    }
 }
 
 impl Model for Disk {
@@ -440,10 +425,15 @@ impl Model for Disk {
 
     fn submit(&mut self, now: Nanoseconds, request: Request) {
         self.run(now);
-        let after = self.cache.received() + self.incoming.len() as u64;
-        let place = self.place(request.offset);
-        self.queue
-            .push(now, self.kind(&request), request, place, after);
+        if request.op == Op::Flush {
+            let after = self.cache.received() + self.incoming.len() as u64;
+            self.queue.push_flush(request, after);
+        } else if self.is_cached(&request) {
+            self.queue.push_cached(request);
+        } else {
+            let geometry = &self.parts.geometry;
+            self.queue.push_positioned(now, request, geometry);
+        }
         self.start(now);
     }
 

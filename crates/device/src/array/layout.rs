@@ -99,7 +99,7 @@ pub struct Part {
 pub struct Layout {
     /// The level.
     pub level: Level,
-    /// Chunk in bytes; without meaning for [`Level::Raid1`] and [`Level::Linear`].
+    /// Chunk in bytes, less than 4 GiB; without meaning for [`Level::Raid1`] and [`Level::Linear`].
     pub chunk: u64,
     /// Number of members.
     pub members: usize,

@@ -1,6 +1,8 @@
-//! What a write costs at levels with parity.
+//! The requests to members that a write takes at levels with parity: all reads are done before the first write.
 
 use std::ops::Range;
+
+use smallvec::{SmallVec, smallvec};
 
 use super::layout::{Layout, Part};
 
@@ -13,13 +15,27 @@ pub enum Strategy {
     Reconstruct,
 }
 
-/// The ranges of a row that are written, by data chunk.
+/// A range of a data chunk: a chunk has no more than 1 GiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    chunk: u32,
+    from: u32,
+    to: u32,
+}
+
+impl Piece {
+    fn range(self) -> Range<u64> {
+        u64::from(self.from)..u64::from(self.to)
+    }
+}
+
+/// The ranges of a row that are written, by data chunk. There is one for each write that is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowWrite {
     /// Number of the row.
     pub row: u64,
-    /// (data chunk, range in the chunk), joined and in order.
-    parts: Vec<(u64, Range<u64>)>,
+    /// Joined and in order.
+    pieces: SmallVec<[Piece; 1]>,
 }
 
 impl RowWrite {
@@ -27,38 +43,40 @@ impl RowWrite {
     pub fn new(row: u64, k: u64, from: u64, to: u64) -> RowWrite {
         RowWrite {
             row,
-            parts: vec![(k, from..to)],
+            pieces: smallvec![piece(k, from, to)],
         }
     }
 
     /// Adds a range of a chunk; overlapping and adjacent ranges become one.
     pub fn push(&mut self, k: u64, from: u64, to: u64) {
-        let mut range = from..to;
-        self.parts.retain(|(chunk, old)| {
-            let touches = *chunk == k && old.start <= range.end && range.start <= old.end;
+        let mut added = piece(k, from, to);
+        self.pieces.retain(|old| {
+            let touches = old.chunk == added.chunk && old.from <= added.to && added.from <= old.to;
             if touches {
-                range = range.start.min(old.start)..range.end.max(old.end);
+                added.from = added.from.min(old.from);
+                added.to = added.to.max(old.to);
             }
             !touches
         });
-        self.parts.push((k, range));
-        self.parts.sort_by_key(|(k, range)| (*k, range.start));
+        self.pieces.push(added);
+        self.pieces.sort_by_key(|piece| (piece.chunk, piece.from));
     }
 
     /// Adds another write to the same row.
     pub fn add(&mut self, other: &RowWrite) {
-        for (k, range) in &other.parts {
-            self.push(*k, range.start, range.end);
+        for piece in &other.pieces {
+            let range = piece.range();
+            self.push(u64::from(piece.chunk), range.start, range.end);
         }
     }
 
     /// Whether all data of the row is written.
     pub fn is_full(&self, layout: &Layout) -> bool {
-        self.parts.len() as u64 == layout.data_chunks()
+        self.pieces.len() as u64 == layout.data_chunks()
             && self
-                .parts
+                .pieces
                 .iter()
-                .all(|(_, range)| *range == (0..layout.chunk))
+                .all(|piece| piece.range() == (0..layout.chunk))
     }
 
     /// Whether another write is to the same row, with the same parity.
@@ -77,18 +95,20 @@ impl RowWrite {
 
     /// From the first to the last byte of a chunk that is written in any of them: what of the parity is read and written, by one request.
     fn span(&self) -> Range<u64> {
-        let from = self.parts.iter().map(|(_, range)| range.start).min();
-        let to = self.parts.iter().map(|(_, range)| range.end).max();
-        from.unwrap_or(0)..to.unwrap_or(0)
+        let from = self.pieces.iter().map(|piece| piece.from).min();
+        let to = self.pieces.iter().map(|piece| piece.to).max();
+        u64::from(from.unwrap_or(0))..u64::from(to.unwrap_or(0))
     }
 
-    /// Ranges within the span that are not written.
+    /// Ranges within the span that are not written, with their chunks.
     fn rest(&self, chunks: u64) -> Vec<(u64, Range<u64>)> {
         let span = self.span();
         let mut rest = Vec::new();
         for k in 0..chunks {
             let mut at = span.start;
-            for (_, range) in self.parts.iter().filter(|(chunk, _)| *chunk == k) {
+            let those = self.pieces.iter();
+            for piece in those.filter(|piece| u64::from(piece.chunk) == k) {
+                let range = piece.range();
                 if range.start > at {
                     rest.push((k, at..range.start));
                 }
@@ -100,64 +120,76 @@ impl RowWrite {
         }
         rest
     }
-}
 
-/// The member requests that a write to a row takes: all reads are done before the first write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowPlan {
-    /// Read first.
-    pub reads: Vec<Part>,
-    /// Then written.
-    pub writes: Vec<Part>,
-}
-
-impl RowPlan {
-    /// The plan of a write.
-    pub fn of(layout: &Layout, strategy: Strategy, write: &RowWrite) -> RowPlan {
-        RowPlan::knowing(&[], layout, strategy, write)
+    /// The ranges of its data, and those of its parity. Lost members are among them.
+    fn parts(&self, layout: &Layout) -> (impl Iterator<Item = Part>, impl Iterator<Item = Part>) {
+        let (row, base) = (self.row, self.row * layout.chunk);
+        let data = self.pieces.iter().map(move |piece| {
+            let member = layout.data_member(row, u64::from(piece.chunk));
+            part(member, base, piece.range())
+        });
+        let span = self.span();
+        let parity = layout
+            .parity_members(row)
+            .map(move |member| part(member, base, span.clone()));
+        (data, parity)
     }
 
-    /// The plan of a write, where some of the row has been read.
-    pub fn knowing(
-        read: &[Part],
-        layout: &Layout,
-        strategy: Strategy,
-        write: &RowWrite,
-    ) -> RowPlan {
-        let base = write.row * layout.chunk;
-        let part = |member: usize, range: &Range<u64>| Part {
-            member,
-            address: base + range.start,
-            len: range.end - range.start,
-        };
-        let data = |(k, range): &(u64, Range<u64>)| part(layout.data_member(write.row, *k), range);
-        let span = write.span();
-        let parity = layout
-            .parity_members(write.row)
-            .map(|member| part(member, &span));
+    /// Adds what members write, once all that the parity needs has been read.
+    pub fn writes(&self, layout: &Layout, writes: &mut Vec<Part>) {
+        let base = self.row * layout.chunk;
+        let (data, parity) = self.parts(layout);
+        let parts = data.chain(parity);
+        writes.extend(parts.filter(|part| !layout.is_lost(part.member, base)));
+    }
+
+    /// What is read before the first write, besides what has been.
+    pub fn reads(&self, known: &[Part], layout: &Layout, strategy: Strategy) -> Vec<Part> {
+        let (row, base) = (self.row, self.row * layout.chunk);
         let lost = |member: usize| layout.is_lost(member, base);
-        let mut modify: Vec<Part> = write.parts.iter().map(data).collect();
-        let written = modify.len();
-        modify.extend(parity.filter(|p| !lost(p.member)));
-        let has_parity = modify.len() > written;
-        let mut writes = modify.clone();
-        writes.retain(|p| !lost(p.member));
-        if !has_parity {
-            let reads = Vec::new();
-            return RowPlan { reads, writes };
+        let (data, parity) = self.parts(layout);
+        // Where lost data is among these, another way is chosen; lost parity is not needed.
+        let mut modify: Vec<Part> = data.collect();
+        modify.extend(parity.filter(|part| !lost(part.member)));
+        if modify.len() == self.pieces.len() {
+            return Vec::new();
         }
-        let rest: Vec<Part> = write.rest(layout.data_chunks()).iter().map(data).collect();
+        let rest = self.rest(layout.data_chunks()).into_iter();
+        let rest = rest.map(|(k, range)| part(layout.data_member(row, k), base, range));
         let missing = |parts: Vec<Part>| {
-            if read.is_empty() {
+            if known.is_empty() {
                 return parts;
             }
-            parts.into_iter().flat_map(|p| unread(p, read)).collect()
+            parts.into_iter().flat_map(|p| unread(p, known)).collect()
         };
-        let reads = choose(lost, strategy, missing(modify), missing(rest), || {
+        let rest = missing(rest.collect());
+        choose(lost, strategy, missing(modify), rest, || {
             let members = (0..layout.members).filter(|member| !lost(*member));
-            missing(members.map(|member| part(member, &span)).collect())
-        });
-        RowPlan { reads, writes }
+            let span = self.span();
+            missing(
+                members
+                    .map(|member| part(member, base, span.clone()))
+                    .collect(),
+            )
+        })
+    }
+}
+
+fn piece(k: u64, from: u64, to: u64) -> Piece {
+    debug_assert!(u32::try_from(k.max(from).max(to)).is_ok());
+    Piece {
+        chunk: k as u32,
+        from: from as u32,
+        to: to as u32,
+    }
+}
+
+/// A range of a member's chunk in a row that begins at `base`.
+fn part(member: usize, base: u64, range: Range<u64>) -> Part {
+    Part {
+        member,
+        address: base + range.start,
+        len: range.end - range.start,
     }
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::layout::{Layout, Part};
-use super::parity::{RowPlan, RowWrite, Strategy};
+use super::parity::{RowWrite, Strategy};
 use super::{Array, Of, Parent, Step};
 use crate::model::{Completion, Nanoseconds, Op, Request};
 
@@ -57,21 +57,60 @@ impl Row {
         if let Some(known) = self.needs_reads.filter(|_| layout.failed.is_empty()) {
             return known;
         }
-        let plan = RowPlan::of(layout, strategy, &self.write);
-        *self.needs_reads.insert(!plan.reads.is_empty())
+        let reads = self.write.reads(&[], layout, strategy);
+        *self.needs_reads.insert(!reads.is_empty())
     }
 }
 
-/// A row that members work on.
+/// A row that members work on. Where an array does not keep up there is one for each write, so what a row reads and what it will
+/// write are not kept but computed again.
 struct Active {
     step: u64,
     row: Row,
-    /// What has been read or is being read.
-    read: Vec<Part>,
+    /// What has been read or is being read, where the row alone no longer says it.
+    read: Box<[Part]>,
     /// Whether it still reads.
     reads: bool,
-    /// What it writes once it has read, if no write has joined it since.
-    writes: Option<Vec<Part>>,
+    /// Whether it has all it needs once its reads are done.
+    is_planned: bool,
+}
+
+/// What is held of a write besides the requests to members.
+const _: () = assert!(size_of::<Active>() <= 112);
+
+impl Active {
+    /// What its parity needs and has not been read.
+    fn missing(&self, layout: &Layout, strategy: Strategy) -> Vec<Part> {
+        self.row.write.reads(&self.read, layout, strategy)
+    }
+
+    /// Notes what is being read: another write joins it, or a rebuild may change what it would read.
+    fn keep_read(&mut self, reads: Vec<Part>) {
+        let known = std::mem::take(&mut self.read).into_vec();
+        self.read = known.into_iter().chain(reads).collect();
+    }
+
+    /// The requests to members that come next: reads that its parity needs, or its writes; none once it is written. A rebuild changes
+    /// what is lost, and with that what is read.
+    fn next(&mut self, layout: &Layout, strategy: Strategy, is_rebuilt: bool) -> (Op, Vec<Part>) {
+        let mut parts = Vec::new();
+        if !self.reads {
+            return (Op::Write, parts);
+        }
+        if !std::mem::take(&mut self.is_planned) {
+            parts = self.missing(layout, strategy);
+        }
+        if parts.is_empty() {
+            self.reads = false;
+            self.row.write.writes(layout, &mut parts);
+            return (Op::Write, parts);
+        }
+        self.is_planned = !is_rebuilt;
+        if is_rebuilt {
+            self.keep_read(parts.clone());
+        }
+        (Op::Read, parts)
+    }
 }
 
 /// Rows with writes that are not done.
@@ -98,9 +137,9 @@ impl Stripes {
     }
 
     /// Adds a write to the row that it belongs to. Whether a row has a new parent by it.
-    fn add(&mut self, mut write: Row) -> bool {
+    fn add(&mut self, mut write: Row, layout: &Layout, strategy: Strategy) -> bool {
         self.plugged = Some(write.at);
-        if let Some(row) = self.joined(&write.write) {
+        if let Some(row) = self.joined(&write.write, layout, strategy) {
             return row.add(write);
         }
         self.count += 1;
@@ -118,7 +157,12 @@ impl Stripes {
     }
 
     /// The row that a write joins: one that still reads and stays apart from the others with it, or one that is held.
-    fn joined(&mut self, write: &RowWrite) -> Option<&mut Row> {
+    fn joined(
+        &mut self,
+        write: &RowWrite,
+        layout: &Layout,
+        strategy: Strategy,
+    ) -> Option<&mut Row> {
         let active = self.active.get_mut(&write.row);
         if let Some(all) = active {
             // Stripes are of one page of each member: other pages of a row that reads are others.
@@ -127,8 +171,12 @@ impl Stripes {
                 let both = all[index].row.write.with(write);
                 let mut others = all.iter().enumerate().filter(|(other, _)| *other != index);
                 if !others.any(|(_, active)| active.row.write.meets(&both)) {
-                    all[index].writes = None;
-                    return Some(&mut all[index].row);
+                    let active = &mut all[index];
+                    if std::mem::take(&mut active.is_planned) {
+                        let reads = active.missing(layout, strategy);
+                        active.keep_read(reads);
+                    }
+                    return Some(&mut active.row);
                 }
             }
         }
@@ -181,7 +229,7 @@ impl Array {
         });
         let mut rows = 0;
         for write in self.layout.rows(request.offset, request.len) {
-            let is_new = self.stripes.add(Row {
+            let row = Row {
                 write,
                 parents: smallvec![parent],
                 fua: request.fua,
@@ -189,7 +237,8 @@ impl Array {
                 at: now,
                 order: 0,
                 needs_reads: None,
-            });
+            };
+            let is_new = self.stripes.add(row, &self.layout, self.strategy);
             rows += u32::from(is_new);
         }
         match self.parents.get_mut(parent) {
@@ -222,9 +271,9 @@ impl Array {
         active.push(Box::new(Active {
             step,
             row,
-            read: Vec::new(),
+            read: Box::default(),
             reads: true,
-            writes: None,
+            is_planned: false,
         }));
         self.go_on(now, number, step, now);
     }
@@ -245,24 +294,9 @@ impl Array {
         };
         let active = &mut all[index];
         let fua = active.row.fua;
-        let (mut op, mut parts) = (Op::Read, Vec::new());
-        if active.reads {
-            let writes = active.writes.take().unwrap_or_else(|| {
-                let write = &active.row.write;
-                let plan = RowPlan::knowing(&active.read, &self.layout, self.strategy, write);
-                parts = plan.reads;
-                plan.writes
-            });
-            if parts.is_empty() {
-                (op, parts) = (Op::Write, writes);
-                active.reads = false;
-                self.stripes.reading -= 1;
-            } else {
-                active.read.extend_from_slice(&parts);
-                // A rebuild changes what is lost.
-                active.writes = Some(writes).filter(|_| self.rebuild.is_none());
-            }
-        }
+        let did_read = active.reads;
+        let (op, parts) = active.next(&self.layout, self.strategy, self.rebuild.is_some());
+        self.stripes.reading -= usize::from(did_read && !active.reads);
         if parts.is_empty() {
             let ended = all.swap_remove(index);
             if all.is_empty() {

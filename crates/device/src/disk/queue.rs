@@ -2,39 +2,50 @@
 
 use std::collections::VecDeque;
 
+use super::geometry::Geometry;
+use super::line::Line;
 use super::write_cache::Place;
 use crate::model::{Nanoseconds, Request};
 
-/// What a request waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The head.
-    Positioned,
-    /// Room in the write cache.
-    Cached,
-    /// What was cached before it.
-    Flush,
-}
-
-/// A request in the queue.
-#[derive(Clone, Debug)]
+/// A request that competes for the head.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub(super) request: Request,
     /// How many requests came before it.
     pub(super) number: u64,
     /// Where its first byte is.
     pub(super) place: Place,
-    /// Cached writes accepted before it: what a flush waits for.
+}
+
+/// A request that waits in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) request: Request,
+    /// How many requests came before it.
+    pub(super) number: u64,
+}
+
+/// A flush.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flush {
+    pub(super) request: Request,
+    /// How many requests came before it.
+    pub(super) number: u64,
+    /// Cached writes accepted before it: what it waits for.
     pub(super) after: u64,
 }
 
 /// Requests by what they wait for, each list oldest first. A device that does not keep up has a million of them, so nothing here
-/// looks at more than those that compete.
-#[derive(Debug, Default)]
+/// looks at more than those that compete, and of the others as little is kept as can be.
+#[derive(Debug)]
 pub(super) struct Queue {
-    positioned: VecDeque<Pending>,
-    cached: VecDeque<Pending>,
-    flushes: VecDeque<Pending>,
+    /// How many of the oldest compete for the head.
+    window: usize,
+    competing: VecDeque<Pending>,
+    /// Those that will compete after them.
+    later: Line<Waiting>,
+    cached: Line<Waiting>,
+    flushes: VecDeque<Flush>,
     /// Requests that ever came.
     came: u64,
     /// Since when the oldest that waits for the head is the oldest.
@@ -42,41 +53,78 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// Of a disk on which this many of the oldest requests compete.
+    pub(super) fn new(window: usize) -> Queue {
+        Queue {
+            window: window.max(1),
+            competing: VecDeque::new(),
+            later: Line::default(),
+            cached: Line::default(),
+            flushes: VecDeque::new(),
+            came: 0,
+            oldest_since: 0,
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.positioned.len() + self.cached.len() + self.flushes.len()
+        self.competing.len() + self.later.len() + self.cached.len() + self.flushes.len()
     }
 
-    /// Adds a request that comes now.
-    pub(super) fn push(
+    /// The number of a request that comes.
+    fn next_number(&mut self) -> u64 {
+        self.came += 1;
+        self.came - 1
+    }
+
+    /// Adds a request that comes now and waits for the head.
+    pub(super) fn push_positioned(
         &mut self,
         now: Nanoseconds,
-        kind: Kind,
         request: Request,
-        place: Place,
-        after: u64,
+        geometry: &Geometry,
     ) {
-        if kind == Kind::Positioned && self.positioned.is_empty() {
+        let number = self.next_number();
+        if self.competing.is_empty() {
             self.oldest_since = now;
         }
-        let list = match kind {
-            Kind::Positioned => &mut self.positioned,
-            Kind::Cached => &mut self.cached,
-            Kind::Flush => &mut self.flushes,
-        };
-        list.push_back(Pending {
-            request,
-            number: self.came,
-            place,
-            after,
-        });
-        self.came += 1;
+        let waiting = Waiting { request, number };
+        if self.competing.len() < self.window {
+            self.compete(waiting, geometry);
+        } else {
+            self.later.push(waiting);
+        }
     }
 
-    /// Those that wait for the head, as two slices: an iterator over both is slower than the arithmetic that is done with each.
+    /// Adds a write that the write cache takes once it has room.
+    pub(super) fn push_cached(&mut self, request: Request) {
+        let number = self.next_number();
+        self.cached.push(Waiting { request, number });
+    }
+
+    /// Adds a flush of the first `after` cached writes.
+    pub(super) fn push_flush(&mut self, request: Request, after: u64) {
+        let number = self.next_number();
+        self.flushes.push_back(Flush {
+            request,
+            number,
+            after,
+        });
+    }
+
+    fn compete(&mut self, waiting: Waiting, geometry: &Geometry) {
+        let Waiting { request, number } = waiting;
+        self.competing.push_back(Pending {
+            request,
+            number,
+            place: Place::of(geometry, request.offset),
+        });
+    }
+
+    /// Those that compete for the head, as two slices: an iterator over both is slower than the arithmetic that is done with each.
     #[inline]
-    pub(super) fn positioned(&self) -> [&[Pending]; 2] {
-        let (front, back) = self.positioned.as_slices();
+    pub(super) fn competing(&self) -> [&[Pending]; 2] {
+        let (front, back) = self.competing.as_slices();
         [front, back]
     }
 
@@ -86,33 +134,42 @@ impl Queue {
         self.oldest_since
     }
 
-    /// Takes one that waits for the head, by its place among these.
-    pub(super) fn take_positioned(&mut self, now: Nanoseconds, place: usize) -> Option<Pending> {
+    /// Takes one of these by its place among them; the next one competes then.
+    pub(super) fn take_competing(
+        &mut self,
+        now: Nanoseconds,
+        place: usize,
+        geometry: &Geometry,
+    ) -> Option<Pending> {
         if place == 0 {
             self.oldest_since = now;
         }
-        self.positioned.remove(place)
+        let taken = self.competing.remove(place);
+        if let Some(next) = self.later.take_first() {
+            self.compete(next, geometry);
+        }
+        taken
     }
 
     /// The oldest write that waits for room in the write cache.
     #[inline]
-    pub(super) fn first_cached(&self) -> Option<&Pending> {
-        self.cached.front()
+    pub(super) fn first_cached(&self) -> Option<&Waiting> {
+        self.cached.first()
     }
 
     /// Takes that write.
-    pub(super) fn take_cached(&mut self) -> Option<Pending> {
-        self.cached.pop_front()
+    pub(super) fn take_cached(&mut self) -> Option<Waiting> {
+        self.cached.take_first()
     }
 
     /// The oldest flush.
     #[inline]
-    pub(super) fn first_flush(&self) -> Option<&Pending> {
+    pub(super) fn first_flush(&self) -> Option<&Flush> {
         self.flushes.front()
     }
 
     /// Takes that flush.
-    pub(super) fn take_flush(&mut self) -> Option<Pending> {
+    pub(super) fn take_flush(&mut self) -> Option<Flush> {
         self.flushes.pop_front()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::geometry::Geometry;
+
 /// Writes that follow each other on the disk become one extent up to this size.
 const LARGEST: u64 = 1 << 20;
 /// Places of the table of regions.
@@ -26,6 +28,18 @@ pub(crate) struct Place {
     pub(crate) from: f64,
     /// Angle.
     pub(crate) angle: f64,
+}
+
+impl Place {
+    /// For what begins at a byte.
+    #[inline]
+    pub(super) fn of(geometry: &Geometry, offset: u64) -> Place {
+        let from = geometry.radius(offset);
+        Place {
+            from,
+            angle: geometry.angle(from),
+        }
+    }
 }
 
 /// The extents that wait to be destaged.
