@@ -8,6 +8,8 @@ mod stripes;
 pub use layout::{Layout, Level, Part, ends};
 pub use parity::{RowWrite, Strategy};
 
+use std::num::NonZeroU32;
+
 use rebuild::Rebuild;
 use stripes::Stripes;
 
@@ -17,26 +19,32 @@ use crate::slab::Slab;
 /// A write of the host to rows, until all of them are done.
 struct Parent {
     tag: u64,
-    rows: u32,
+    /// How many are not.
+    rows: NonZeroU32,
 }
 
-/// Member requests that are done together.
-struct Step {
-    pending: u32,
-    /// What it is for.
-    of: Of,
-}
-
-/// What a step is for.
-#[derive(Clone, Copy)]
-enum Of {
+/// Member requests that are done together, of which so many are not, and what they are for.
+enum Step {
     /// A request of the host, by its tag.
-    Host(u64),
-    /// A row of a level with parity, by its number.
-    Row(u64),
+    Host { pending: u32, tag: u64 },
+    /// A row of a level with parity, by its key in the stripe cache.
+    Row { pending: u32, key: u32 },
     /// A window of a rebuild.
-    Rebuild,
+    Rebuild { pending: u32 },
 }
+
+impl Step {
+    fn pending(&mut self) -> &mut u32 {
+        match self {
+            Step::Host { pending, .. } | Step::Row { pending, .. } | Step::Rebuild { pending } => {
+                pending
+            }
+        }
+    }
+}
+
+/// There may be a million of each.
+const _: () = assert!(size_of::<Option<Step>>() <= 16 && size_of::<Option<Parent>>() <= 16);
 
 /// An array in simulated time.
 pub struct Array {
@@ -122,10 +130,8 @@ impl Array {
             return;
         };
         let reads = rebuild.begin(now, &self.layout);
-        let step = self.steps.insert(Step {
-            pending: reads.len() as u32,
-            of: Of::Rebuild,
-        });
+        let pending = reads.len() as u32;
+        let step = self.steps.insert(Step::Rebuild { pending });
         self.send(now, step, Op::Read, false, &reads);
     }
 
@@ -144,7 +150,7 @@ impl Array {
             return;
         }
         if let Some(step) = self.steps.get_mut(completion.tag) {
-            step.pending = writes.len() as u32;
+            *step.pending() = writes.len() as u32;
         }
         let begin = now.max(completion.at);
         self.send(begin, completion.tag, Op::Write, false, &writes);
@@ -177,17 +183,18 @@ impl Array {
         let Some(step) = self.steps.get_mut(tag) else {
             return;
         };
-        step.pending -= 1;
-        if step.pending > 0 {
+        let pending = step.pending();
+        *pending -= 1;
+        if *pending > 0 {
             return;
         }
-        match step.of {
-            Of::Host(host) => {
+        match *step {
+            Step::Host { tag: host, .. } => {
                 self.steps.remove(tag);
                 self.done.push(Completion { tag: host, at });
             }
-            Of::Row(row) => self.row_step_done(now.max(at), row, completion),
-            Of::Rebuild => self.rebuild_step_done(now, completion),
+            Step::Row { key, .. } => self.row_step_done(now.max(at), key, at),
+            Step::Rebuild { .. } => self.rebuild_step_done(now, completion),
         }
     }
 
@@ -197,11 +204,9 @@ impl Array {
             let Some(waiting) = self.parents.get_mut(parent) else {
                 continue;
             };
-            waiting.rows -= 1;
-            if waiting.rows == 0
-                && let Some(finished) = self.parents.remove(parent)
-            {
-                let tag = finished.tag;
+            if let Some(rows) = NonZeroU32::new(waiting.rows.get() - 1) {
+                waiting.rows = rows;
+            } else if let Some(Parent { tag, .. }) = self.parents.remove(parent) {
                 self.done.push(Completion { tag, at });
             }
         }
@@ -244,9 +249,9 @@ impl Array {
                 self.layout.write(request.offset, request.len, &mut parts);
             }
         }
-        let step = self.steps.insert(Step {
+        let step = self.steps.insert(Step::Host {
             pending: parts.len() as u32,
-            of: Of::Host(request.tag),
+            tag: request.tag,
         });
         for part in &parts {
             let request = Request {

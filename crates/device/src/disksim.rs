@@ -10,7 +10,7 @@ use std::fmt::Write;
 use crate::catalogue::Catalogue;
 use crate::file::Variation;
 use crate::model::{Nanoseconds, Op};
-use crate::replay::{Kept, Mode, Options, Recorded, Sender, linked, replay_linked};
+use crate::replay::{Finished, Mode, Options, Recorded, Sender, linked, replay_linked};
 
 const SECTOR: u64 = 512;
 
@@ -257,7 +257,7 @@ pub fn compare(name: &str, files: Files<'_>, trace_text: &str) -> Result<Compari
         .map_err(|e| e.to_string())?;
     let record = trace(trace_text)?;
     let (mut modelled, mut modelled_reads) = (Vec::with_capacity(record.len()), Vec::new());
-    let note = &mut |request: &Kept, submitted: Nanoseconds, done: Nanoseconds| {
+    let note = &mut |request: Finished, submitted: Nanoseconds, done: Nanoseconds| {
         modelled.push(done - submitted);
         if request.op == Op::Read {
             modelled_reads.push(done - submitted);

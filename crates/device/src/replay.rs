@@ -30,14 +30,14 @@ mod program;
 mod response;
 mod sample;
 
-pub use engine::{Bound, Each, Error, Options, Replayed, replay, replay_linked};
+pub use engine::{Bound, Each, Error, Finished, Options, Replayed, replay, replay_linked};
 pub use estimate::{Estimate, Failure, RUNS, Structural, estimate, seed_of_run};
 pub use kept::{After, Keep, Kept, Requests};
 pub use linker::{Asked, Linker, Outline, linked};
 pub use place::Place;
 pub use program::{
-    Action, Builder, EachSent, InMemory, KeepSteps, Mark, Outline as ProgramOutline, Planned,
-    Program, Ran, Sent, Step, Steps,
+    Action, Builder, InMemory, KeepSteps, Mark, Outline as ProgramOutline, Planned, Program, Ran,
+    Sent, Step, Steps,
 };
 pub use response::Responses;
 pub use sample::Sample;

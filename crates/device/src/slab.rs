@@ -45,6 +45,14 @@ impl<T> Slab<T> {
     }
 
     /// The value of a key.
+    pub(crate) fn get(&self, key: u64) -> Option<&T> {
+        match self.slots.get(key as usize)? {
+            Slot::Used(value) => Some(value),
+            Slot::Free(_) => None,
+        }
+    }
+
+    /// The value of a key, to be changed.
     pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut T> {
         match self.slots.get_mut(key as usize)? {
             Slot::Used(value) => Some(value),
@@ -91,6 +99,7 @@ mod tests {
                 }
                 prop_assert_eq!(slab.slots.len(), most);
                 for key in 0..=most as u64 {
+                    prop_assert_eq!(slab.get(key), expected.get(&key));
                     prop_assert_eq!(slab.get_mut(key), expected.get_mut(&key));
                 }
             }

@@ -1,8 +1,8 @@
 //! Something that is replayed on a device: the requests of a trace, or a program that recorded itself.
 
 use device::replay::{
-    self, Bound, Kept, Mark, Mode, Options, Place, Program, Requests as _, Responses, Sample, Sent,
-    Structural,
+    self, Bound, Finished, Mark, Mode, Options, Place, Program, Requests as _, Responses, Sample,
+    Sent, Structural,
 };
 use device::{Model, Nanoseconds, Op, Usage};
 
@@ -224,7 +224,7 @@ fn run_record(
     model: &mut dyn Model,
 ) -> Result<Outcome, replay::Error> {
     let mut parts = ["reads", "writes", "flushes", "discards"].map(Part::named);
-    let mut each = |request: &Kept, submitted: Nanoseconds, done: Nanoseconds| {
+    let mut each = |request: Finished, submitted: Nanoseconds, done: Nanoseconds| {
         let part = match request.op {
             Op::Read => &mut parts[0],
             Op::Write => &mut parts[1],

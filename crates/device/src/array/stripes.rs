@@ -6,14 +6,16 @@
 //! to a row that still reads joins it; one to a row that is being written comes after that.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::layout::{Layout, Part};
 use super::parity::{RowWrite, Strategy};
-use super::{Array, Of, Parent, Step};
-use crate::model::{Completion, Nanoseconds, Op, Request};
+use super::{Array, Parent, Step};
+use crate::model::{Nanoseconds, Op, Request};
+use crate::slab::Slab;
 
 /// Bytes of a member that the cache holds: 256 stripes of 4 KiB.
 const STRIPE_CACHE: u64 = 1 << 20;
@@ -65,7 +67,10 @@ impl Row {
 /// A row that members work on. Where an array does not keep up there is one for each write, so what a row reads and what it will
 /// write are not kept but computed again.
 struct Active {
-    step: u64,
+    /// Key of the requests to members that are under way for it.
+    step: u32,
+    /// Another one of other pages of the same row.
+    next: Option<u32>,
     row: Row,
     /// What has been read or is being read, where the row alone no longer says it.
     read: Box<[Part]>,
@@ -122,8 +127,10 @@ pub(super) struct Stripes {
     blocked: FxHashMap<u64, Row>,
     /// How many rows have been held.
     count: u64,
-    /// Those that members work on, by number: several at once are of other pages of a row.
-    active: FxHashMap<u64, SmallVec<[Box<Active>; 1]>>,
+    /// Those that members work on.
+    active: Slab<Active>,
+    /// Their keys by number; several at once are of other pages of a row, and linked.
+    by_row: FxHashMap<u64, u32>,
     /// How many of them still read.
     reading: usize,
     /// When the last write came, until what came with it is there.
@@ -148,7 +155,7 @@ impl Stripes {
         true
     }
 
-    /// Members have worked on a row: what was blocked by it is held as before.
+    /// What was blocked by a row is held as before.
     fn unblock(&mut self, row: u64) {
         if let Some(row) = self.blocked.remove(&row) {
             let place = self.held.partition_point(|held| held.order < row.order);
@@ -163,32 +170,89 @@ impl Stripes {
         layout: &Layout,
         strategy: Strategy,
     ) -> Option<&mut Row> {
-        let active = self.active.get_mut(&write.row);
-        if let Some(all) = active {
-            // Stripes are of one page of each member: other pages of a row that reads are others.
-            let mut rows = all.iter();
-            if let Some(index) = rows.position(|a| a.reads && a.row.write.meets(write)) {
-                let both = all[index].row.write.with(write);
-                let mut others = all.iter().enumerate().filter(|(other, _)| *other != index);
-                if !others.any(|(_, active)| active.row.write.meets(&both)) {
-                    let active = &mut all[index];
-                    if std::mem::take(&mut active.is_planned) {
-                        let reads = active.missing(layout, strategy);
-                        active.keep_read(reads);
-                    }
-                    return Some(&mut active.row);
-                }
+        if let Some(key) = self.read_for(write) {
+            let active = self.active.get_mut(u64::from(key))?;
+            if std::mem::take(&mut active.is_planned) {
+                let reads = active.missing(layout, strategy);
+                active.keep_read(reads);
             }
+            return Some(&mut active.row);
         }
         let mut held = self.held.iter_mut();
         let held = held.find(|row| row.write.row == write.row);
         held.or_else(|| self.blocked.get_mut(&write.row))
     }
 
+    /// A row that still reads and that a write may join. Stripes are of one page of each member: other pages of a row that reads are
+    /// others.
+    fn read_for(&self, write: &RowWrite) -> Option<u32> {
+        let mut all = self.of_row(write.row);
+        let (found, active) = all.find(|(_, a)| a.reads && a.row.write.meets(write))?;
+        let both = active.row.write.with(write);
+        let mut others = self.of_row(write.row).filter(|(key, _)| *key != found);
+        let stays_apart = !others.any(|(_, other)| other.row.write.meets(&both));
+        stays_apart.then_some(found)
+    }
+
+    /// What members work on of a row, with its keys.
+    fn of_row(&self, row: u64) -> impl Iterator<Item = (u32, &Active)> {
+        let mut next = self.by_row.get(&row).copied();
+        std::iter::from_fn(move || {
+            let key = next?;
+            let active = self.active.get(u64::from(key))?;
+            next = active.next;
+            Some((key, active))
+        })
+    }
+
+    /// Members begin to work on a row; its key.
+    fn begin(&mut self, row: Row) -> u32 {
+        let number = row.write.row;
+        let key = self.active.insert(Active {
+            step: 0,
+            next: self.by_row.get(&number).copied(),
+            row,
+            read: Box::default(),
+            reads: true,
+            is_planned: false,
+        });
+        self.reading += 1;
+        self.by_row.insert(number, key as u32);
+        key as u32
+    }
+
+    /// Members have worked on a row: what was blocked by it is held as before.
+    fn end(&mut self, key: u32) -> Option<Active> {
+        let ended = self.active.remove(u64::from(key))?;
+        let number = ended.row.write.row;
+        match (self.by_row.get(&number).copied(), ended.next) {
+            (Some(first), Some(next)) if first == key => {
+                self.by_row.insert(number, next);
+            }
+            (Some(first), None) if first == key => {
+                self.by_row.remove(&number);
+            }
+            (first, after) => {
+                let mut before = first;
+                while let Some(active) = before.and_then(|key| self.active.get_mut(u64::from(key)))
+                {
+                    if active.next == Some(key) {
+                        active.next = after;
+                        break;
+                    }
+                    before = active.next;
+                }
+            }
+        }
+        self.unblock(number);
+        Some(ended)
+    }
+
     /// Whether a write may be worked on: none of the rows that are is of the same pages.
     fn is_free(&self, write: &RowWrite) -> bool {
-        let active = self.active.get(&write.row);
-        active.is_none_or(|all| !all.iter().any(|a| a.row.write.meets(write)))
+        !self
+            .of_row(write.row)
+            .any(|(_, active)| active.row.write.meets(write))
     }
 
     /// Takes the rows that may go to the members now.
@@ -225,7 +289,7 @@ impl Array {
     pub(super) fn write_rows(&mut self, now: Nanoseconds, request: &Request) {
         let parent = self.parents.insert(Parent {
             tag: request.tag,
-            rows: 1,
+            rows: NonZeroU32::MIN,
         });
         let mut rows = 0;
         for write in self.layout.rows(request.offset, request.len) {
@@ -241,8 +305,8 @@ impl Array {
             let is_new = self.stripes.add(row, &self.layout, self.strategy);
             rows += u32::from(is_new);
         }
-        match self.parents.get_mut(parent) {
-            Some(parent) if rows > 0 => parent.rows = rows,
+        match (self.parents.get_mut(parent), NonZeroU32::new(rows)) {
+            (Some(parent), Some(rows)) => parent.rows = rows,
             _ => self.row_done(&[parent], now),
         }
         self.send_ready_rows(now);
@@ -261,54 +325,38 @@ impl Array {
     }
 
     fn send_row(&mut self, now: Nanoseconds, row: Row) {
-        let number = row.write.row;
-        let step = self.steps.insert(Step {
-            pending: 0,
-            of: Of::Row(number),
-        });
-        self.stripes.reading += 1;
-        let active = self.stripes.active.entry(number).or_default();
-        active.push(Box::new(Active {
-            step,
-            row,
-            read: Box::default(),
-            reads: true,
-            is_planned: false,
-        }));
-        self.go_on(now, number, step, now);
+        let key = self.stripes.begin(row);
+        let step = self.steps.insert(Step::Row { pending: 0, key });
+        if let Some(active) = self.stripes.active.get_mut(u64::from(key)) {
+            active.step = step as u32;
+        }
+        self.go_on(now, key, now);
     }
 
-    /// A row has what it read, or is written.
-    pub(super) fn row_step_done(&mut self, now: Nanoseconds, row: u64, completion: Completion) {
-        self.go_on(now, row, completion.tag, completion.at);
+    /// A row has what it read, or is written, at `done`.
+    pub(super) fn row_step_done(&mut self, now: Nanoseconds, key: u32, done: Nanoseconds) {
+        self.go_on(now, key, done);
         self.send_ready_rows(now);
     }
 
     /// What comes next for a row: reads that its parity needs, writes, or its end at `done`.
-    fn go_on(&mut self, now: Nanoseconds, row: u64, step: u64, done: Nanoseconds) {
-        let Some(all) = self.stripes.active.get_mut(&row) else {
+    fn go_on(&mut self, now: Nanoseconds, key: u32, done: Nanoseconds) {
+        let Some(active) = self.stripes.active.get_mut(u64::from(key)) else {
             return;
         };
-        let Some(index) = all.iter().position(|active| active.step == step) else {
-            return;
-        };
-        let active = &mut all[index];
-        let fua = active.row.fua;
+        let (step, fua) = (u64::from(active.step), active.row.fua);
         let did_read = active.reads;
         let (op, parts) = active.next(&self.layout, self.strategy, self.rebuild.is_some());
         self.stripes.reading -= usize::from(did_read && !active.reads);
         if parts.is_empty() {
-            let ended = all.swap_remove(index);
-            if all.is_empty() {
-                self.stripes.active.remove(&row);
-            }
-            self.stripes.unblock(row);
             self.steps.remove(step);
-            self.row_done(&ended.row.parents, done);
+            if let Some(ended) = self.stripes.end(key) {
+                self.row_done(&ended.row.parents, done);
+            }
             return;
         }
         if let Some(step) = self.steps.get_mut(step) {
-            step.pending = parts.len() as u32;
+            *step.pending() = parts.len() as u32;
         }
         self.send(now, step, op, fua && op == Op::Write, &parts);
     }

@@ -140,6 +140,17 @@ pub fn replay(
 /// Called with a request, and when it was submitted and done.
 pub type Each<'a, T> = dyn FnMut(T, Nanoseconds, Nanoseconds) + 'a;
 
+/// A request of a record that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Its number in the record, from 0.
+    pub number: u32,
+    /// What it did.
+    pub op: Op,
+    /// Its bytes.
+    pub len: u64,
+}
+
 /// Replays a record whose requests are linked, and passes on each as it is done.
 ///
 /// # Errors
@@ -149,7 +160,7 @@ pub fn replay_linked(
     requests: &mut dyn Requests,
     outline: &Outline,
     options: Options,
-    each: &mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
+    each: &mut Each<'_, Finished>,
 ) -> Result<Replayed, Error> {
     let (replayed, _) = replay_from(0, model, requests, outline, options, each)?;
     Ok(replayed)
@@ -162,7 +173,7 @@ pub(super) fn replay_from(
     requests: &mut dyn Requests,
     outline: &Outline,
     options: Options,
-    each: &mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
+    each: &mut Each<'_, Finished>,
 ) -> Result<(Replayed, Nanoseconds), Error> {
     let placing = Placing::new(requests, outline, model.capacity(), options.place)?;
     let mut run = Run::new(begin, model, requests, outline, placing, each);
@@ -213,18 +224,20 @@ impl Ord for Ready {
     }
 }
 
-/// Called with a request that is done: its number, itself, and when.
-type Then<'a> = dyn FnMut(&mut dyn Requests, u32, &Kept, Nanoseconds) -> Result<(), Error> + 'a;
+/// Called with a request that is done, and when.
+type Then<'a> = dyn FnMut(&mut dyn Requests, &Flying, Nanoseconds) -> Result<(), Error> + 'a;
 
-/// A request in flight.
+/// A request in flight: no more than is needed of it once it is done, because there may be a million.
 struct Flying {
     number: u32,
     at: Nanoseconds,
-    kept: Kept,
+    op: Op,
+    len: u64,
+    reaction: Option<u32>,
 }
 
 /// What is held of a request, before it goes out and while it is in flight, besides what the models hold.
-const _: () = assert!(size_of::<Ready>() <= 128 && size_of::<Flying>() <= 128);
+const _: () = assert!(size_of::<Ready>() <= 128 && size_of::<Flying>() <= 32);
 
 /// A replay in progress.
 struct Run<'a> {
@@ -246,7 +259,7 @@ struct Run<'a> {
     responses: Responses,
     bound: Bound,
     buffer: Vec<Completion>,
-    each: &'a mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
+    each: &'a mut Each<'a, Finished>,
 }
 
 impl<'a> Run<'a> {
@@ -256,7 +269,7 @@ impl<'a> Run<'a> {
         requests: &'a mut dyn Requests,
         outline: &'a Outline,
         placing: Placing,
-        each: &'a mut dyn FnMut(&Kept, Nanoseconds, Nanoseconds),
+        each: &'a mut Each<'a, Finished>,
     ) -> Run<'a> {
         Run {
             model,
@@ -284,7 +297,13 @@ impl<'a> Run<'a> {
     fn submit(&mut self, number: u32, kept: Kept, waiting: usize) -> Result<(), Error> {
         let at = self.now;
         self.start.get_or_insert(at);
-        let tag = self.flying.insert(Flying { number, at, kept });
+        let tag = self.flying.insert(Flying {
+            number,
+            at,
+            op: kept.op,
+            len: kept.len,
+            reaction: kept.reaction,
+        });
         self.in_flight += 1;
         self.most_held = self.most_held.max(self.in_flight + waiting);
         let request = self.placing.request(&kept, number, tag)?;
@@ -305,11 +324,14 @@ impl<'a> Run<'a> {
             };
             self.in_flight -= 1;
             self.finished += 1;
-            self.bytes += flying.kept.len;
+            self.bytes += flying.len;
             self.end = self.end.max(completion.at);
             self.responses.add(completion.at.saturating_sub(flying.at));
-            (self.each)(&flying.kept, flying.at, completion.at);
-            then(self.requests, flying.number, &flying.kept, completion.at)?;
+            let Flying {
+                number, op, len, ..
+            } = flying;
+            (self.each)(Finished { number, op, len }, flying.at, completion.at);
+            then(self.requests, &flying, completion.at)?;
         }
         Ok(())
     }
@@ -337,7 +359,7 @@ impl<'a> Run<'a> {
             let Some(at) = self.model.next_event() else {
                 return Ok(());
             };
-            self.advance(at, &mut |_, _, _, _| Ok(()))?;
+            self.advance(at, &mut |_, _, _| Ok(()))?;
             if next.is_none() && self.in_flight == 0 {
                 return Ok(());
             }
@@ -363,7 +385,7 @@ impl<'a> Run<'a> {
             if next.is_none() && self.in_flight == 0 {
                 return Ok(());
             }
-            self.advance(at, &mut |_, _, _, _| Ok(()))?;
+            self.advance(at, &mut |_, _, _| Ok(()))?;
         }
     }
 
@@ -416,9 +438,9 @@ impl<'a> Run<'a> {
             if self.in_flight == 0 && due.is_none() && held.is_empty() {
                 return Ok(());
             }
-            self.advance(at, &mut |requests, number, kept, at| {
-                frontier.done(number);
-                let mut reaction = kept.reaction;
+            self.advance(at, &mut |requests, flying, at| {
+                frontier.done(flying.number);
+                let mut reaction = flying.reaction;
                 while let Some(number) = reaction {
                     let kept = requests.get(number)?;
                     if kept.after(limit) == After::Completion {

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 pub use build::Builder;
 
-use super::engine::Error;
+use super::engine::{Each, Error};
 use super::estimate::Structural;
 use super::response::Responses;
 use crate::model::{Model, Nanoseconds, Usage};
@@ -159,9 +159,6 @@ pub struct Sent {
     pub len: u64,
 }
 
-/// Is given each request that is done, when it was submitted and when it was done.
-pub type EachSent<'a> = dyn FnMut(Sent, Nanoseconds, Nanoseconds) + 'a;
-
 /// A replayed program. All times are modelled.
 #[derive(Clone, Debug)]
 pub struct Ran {
@@ -210,7 +207,7 @@ impl Program {
         &self,
         model: &mut dyn Model,
         cpu: f64,
-        each: &mut EachSent<'_>,
+        each: &mut Each<'_, Sent>,
     ) -> Result<Ran, Error> {
         let (capacity, (index, end)) = (model.capacity(), self.outline.furthest);
         if end > capacity {

@@ -120,7 +120,7 @@ fn stretch(
 #[cfg(test)]
 mod tests {
     use super::super::linker::linked;
-    use super::super::{Mode, Recorded, Sender, replay_linked};
+    use super::super::{Finished, Mode, Recorded, Sender, replay_linked};
     use super::*;
     use crate::catalogue::Catalogue;
     use crate::file::Variation;
@@ -181,10 +181,12 @@ mod tests {
             let mut model = catalogue.model("7k500", Variation::Nominal).unwrap();
             let mut begin = 0;
             for (stretch, outline) in &sample.stretches {
-                let mut offsets = Vec::new();
-                let mut each = |kept: &Kept, submitted: u64, done: u64| {
+                let mut numbers = Vec::new();
+                let mut each = |finished: Finished, submitted: u64, done: u64| {
                     assert!(begin <= submitted && submitted < done);
-                    offsets.push((kept.submitted, kept.offset));
+                    let request = stretch[finished.number as usize];
+                    assert_eq!((finished.op, finished.len), (request.op, request.len));
+                    numbers.push(finished.number);
                 };
                 let requests = &mut stretch.as_slice();
                 let (replayed, end) = replay_from(
@@ -197,17 +199,11 @@ mod tests {
                 )
                 .unwrap();
                 assert_eq!(replayed.requests, u64::from(STRETCH), "{mode:?}");
-                offsets.sort_unstable();
-                assert!(offsets.iter().copied().eq(sorted(stretch)));
+                numbers.sort_unstable();
+                assert!(numbers.into_iter().eq(0..STRETCH));
                 begin = end;
             }
         }
-    }
-
-    fn sorted(stretch: &[Kept]) -> impl Iterator<Item = (u64, u64)> {
-        let mut all: Vec<_> = stretch.iter().map(|k| (k.submitted, k.offset)).collect();
-        all.sort_unstable();
-        all.into_iter()
     }
 
     #[test]
@@ -222,7 +218,7 @@ mod tests {
                 let model = || catalogue.model("cheetah-15k.5", variation).unwrap();
                 let part = sample.replay(&mut *model(), options).unwrap();
                 let requests = &mut kept.as_slice();
-                let each = &mut |_: &Kept, _, _| {};
+                let each = &mut |_: Finished, _, _| {};
                 let whole = replay_linked(&mut *model(), requests, &outline, options, each);
                 (part as f64, whole.unwrap().elapsed as f64)
             };

@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::super::engine::Error;
+use super::super::engine::{Each, Error};
 use super::super::response::Responses;
-use super::{Action, EachSent, Mark, Outline, Planned, Program, Ran, Sent, scaled};
+use super::{Action, Mark, Outline, Planned, Program, Ran, Sent, scaled};
 use crate::model::{Completion, Model, Nanoseconds, Request};
 
 /// Steps of a thread that are read together.
@@ -17,7 +17,7 @@ pub(super) fn run(
     program: &Program,
     model: &mut dyn Model,
     cpu: f64,
-    each: &mut EachSent<'_>,
+    each: &mut Each<'_, Sent>,
 ) -> Result<Ran, Error> {
     let outline = &program.outline;
     let mut run = Run::new(program, model, cpu, each);
@@ -93,7 +93,7 @@ struct Run<'a> {
     program: &'a Program,
     model: &'a mut dyn Model,
     cpu: f64,
-    each: &'a mut EachSent<'a>,
+    each: &'a mut Each<'a, Sent>,
     threads: Vec<Thread>,
     following: FxHashMap<u32, Following>,
     /// Steps that are due: when, their order, their threads.
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         program: &'a Program,
         model: &'a mut dyn Model,
         cpu: f64,
-        each: &'a mut EachSent<'_>,
+        each: &'a mut Each<'_, Sent>,
     ) -> Run<'a> {
         let outline = &program.outline;
         let thread = |places: &std::ops::Range<u32>| Thread {
