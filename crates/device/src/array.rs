@@ -5,10 +5,10 @@ mod parity;
 mod rebuild;
 mod stripes;
 
+use std::num::NonZeroU32;
+
 pub use layout::{Layout, Level, Part, ends};
 pub use parity::{RowWrite, Strategy};
-
-use std::num::NonZeroU32;
 
 use rebuild::Rebuild;
 use stripes::Stripes;
@@ -23,7 +23,7 @@ struct Parent {
     rows: NonZeroU32,
 }
 
-/// Member requests that are done together, of which so many are not, and what they are for.
+/// Member requests that are done together: how many of them are pending, and what they are for.
 enum Step {
     /// A request of the host, by its tag.
     Host { pending: u32, tag: u64 },

@@ -15,7 +15,7 @@ pub enum Strategy {
     Reconstruct,
 }
 
-/// A range of a data chunk: a chunk has no more than 1 GiB.
+/// A range of a data chunk, in bytes: a chunk has less than 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     chunk: u32,

@@ -225,24 +225,19 @@ impl Stripes {
     fn end(&mut self, key: u32) -> Option<Active> {
         let ended = self.active.remove(u64::from(key))?;
         let number = ended.row.write.row;
-        match (self.by_row.get(&number).copied(), ended.next) {
-            (Some(first), Some(next)) if first == key => {
-                self.by_row.insert(number, next);
+        if self.by_row.get(&number) != Some(&key) {
+            let is_before = |(_, active): &(u32, &Active)| active.next == Some(key);
+            let before = self
+                .of_row(number)
+                .find(is_before)
+                .map(|(before, _)| before);
+            if let Some(before) = before.and_then(|key| self.active.get_mut(u64::from(key))) {
+                before.next = ended.next;
             }
-            (Some(first), None) if first == key => {
-                self.by_row.remove(&number);
-            }
-            (first, after) => {
-                let mut before = first;
-                while let Some(active) = before.and_then(|key| self.active.get_mut(u64::from(key)))
-                {
-                    if active.next == Some(key) {
-                        active.next = after;
-                        break;
-                    }
-                    before = active.next;
-                }
-            }
+        } else if let Some(next) = ended.next {
+            self.by_row.insert(number, next);
+        } else {
+            self.by_row.remove(&number);
         }
         self.unblock(number);
         Some(ended)

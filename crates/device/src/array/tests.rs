@@ -426,6 +426,30 @@ fn a_write_that_would_join_two_rows_waits_for_them() {
 }
 
 #[test]
+fn pages_of_a_row_end_in_any_order_and_a_write_waits_for_its_own() {
+    // The first of three pages reads twice, because of a write that joins it, and ends last: at 15 ms. The second ends at 11 ms, the
+    // third at 12. What comes for the first page at 11.5 ms waits for it: another row that begins at 13 ms reads before.
+    let writes = [
+        (0, 0, 4),
+        (1_000, 16, 4),
+        (2_000, 32, 4),
+        (4_000, 64, 4),
+        (11_500, 0, 4),
+        (13_000, 192, 4),
+    ];
+    let sent = sent_to_members(&writes);
+    let of_member = sent.iter().filter(|s| s.1 == 3).map(|s| (s.0, s.2));
+    let reads = [0, 16, 32].map(|page| (Op::Read, page));
+    let writes = [16, 32, 0].map(|page| (Op::Write, page));
+    // The other row begins at 64 KiB.
+    let later = [Op::Read, Op::Write].map(|op| [(op, 64), (op, 0)]).concat();
+    assert!(
+        of_member.eq([&reads[..], &writes, &later].concat()),
+        "{sent:?}"
+    );
+}
+
+#[test]
 fn a_degraded_read_of_neighbours_reads_each_byte_once() {
     let mut raid5 = layout(Level::Raid5, 4, 64 * KIB);
     raid5.failed = vec![1];
