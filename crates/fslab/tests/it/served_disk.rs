@@ -443,9 +443,11 @@ fn a_server_without_room_for_a_connection_goes_on() {
     sleep(Duration::from_millis(200));
     assert!(server.try_wait().unwrap().is_none());
     drop(clients);
-    let mut client = UnixStream::connect(&socket).unwrap();
-    client.read_exact(&mut [0; 18]).unwrap();
-    drop(client);
+    // Until the threads of those have ended there may be no room, and a client is refused.
+    wait_until("a client to be served", || {
+        let client = UnixStream::connect(&socket);
+        client.is_ok_and(|mut client| client.read_exact(&mut [0; 18]).is_ok())
+    });
     assert_eq!(ended_by_a_signal(&mut server), Some(0));
     let mut said = String::new();
     let mut stderr = server.stderr.take().unwrap();
