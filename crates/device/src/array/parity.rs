@@ -49,7 +49,10 @@ impl RowWrite {
 
     /// Adds a range of a chunk; overlapping and adjacent ranges become one.
     pub fn push(&mut self, k: u64, from: u64, to: u64) {
-        let mut added = piece(k, from, to);
+        self.insert(piece(k, from, to));
+    }
+
+    fn insert(&mut self, mut added: Piece) {
         self.pieces.retain(|old| {
             let touches = old.chunk == added.chunk && old.from <= added.to && added.from <= old.to;
             if touches {
@@ -65,8 +68,7 @@ impl RowWrite {
     /// Adds another write to the same row.
     pub fn add(&mut self, other: &RowWrite) {
         for piece in &other.pieces {
-            let range = piece.range();
-            self.push(u64::from(piece.chunk), range.start, range.end);
+            self.insert(*piece);
         }
     }
 
@@ -135,12 +137,14 @@ impl RowWrite {
         (data, parity)
     }
 
-    /// Adds what members write, once all that the parity needs has been read.
-    pub fn writes(&self, layout: &Layout, writes: &mut Vec<Part>) {
+    /// What members write, once all that the parity needs has been read.
+    pub fn writes(&self, layout: &Layout) -> Vec<Part> {
         let base = self.row * layout.chunk;
         let (data, parity) = self.parts(layout);
         let parts = data.chain(parity);
-        writes.extend(parts.filter(|part| !layout.is_lost(part.member, base)));
+        parts
+            .filter(|part| !layout.is_lost(part.member, base))
+            .collect()
     }
 
     /// What is read before the first write, besides what has been.

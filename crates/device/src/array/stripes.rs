@@ -90,31 +90,31 @@ impl Active {
     }
 
     /// Notes what is being read: another write joins it, or a rebuild may change what it would read.
-    fn keep_read(&mut self, reads: Vec<Part>) {
+    fn keep_read(&mut self, reads: &[Part]) {
         let known = std::mem::take(&mut self.read).into_vec();
-        self.read = known.into_iter().chain(reads).collect();
+        self.read = known.into_iter().chain(reads.iter().copied()).collect();
     }
 
     /// The requests to members that come next: reads that its parity needs, or its writes; none once it is written. A rebuild changes
     /// what is lost, and with that what is read.
     fn next(&mut self, layout: &Layout, strategy: Strategy, is_rebuilt: bool) -> (Op, Vec<Part>) {
-        let mut parts = Vec::new();
         if !self.reads {
-            return (Op::Write, parts);
+            return (Op::Write, Vec::new());
         }
-        if !std::mem::take(&mut self.is_planned) {
-            parts = self.missing(layout, strategy);
-        }
-        if parts.is_empty() {
+        let reads = if std::mem::take(&mut self.is_planned) {
+            Vec::new()
+        } else {
+            self.missing(layout, strategy)
+        };
+        if reads.is_empty() {
             self.reads = false;
-            self.row.write.writes(layout, &mut parts);
-            return (Op::Write, parts);
+            return (Op::Write, self.row.write.writes(layout));
         }
         self.is_planned = !is_rebuilt;
         if is_rebuilt {
-            self.keep_read(parts.clone());
+            self.keep_read(&reads);
         }
-        (Op::Read, parts)
+        (Op::Read, reads)
     }
 }
 
@@ -174,7 +174,7 @@ impl Stripes {
             let active = self.active.get_mut(u64::from(key))?;
             if std::mem::take(&mut active.is_planned) {
                 let reads = active.missing(layout, strategy);
-                active.keep_read(reads);
+                active.keep_read(&reads);
             }
             return Some(&mut active.row);
         }

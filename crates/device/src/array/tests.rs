@@ -152,9 +152,7 @@ fn a_volume_costs_nothing_but_the_split() {
 fn plan(layout: &Layout, strategy: Strategy, offset: u64, len: u64) -> [Vec<Part>; 2] {
     let rows = layout.rows(offset, len);
     assert_eq!(rows.len(), 1);
-    let mut writes = Vec::new();
-    rows[0].writes(layout, &mut writes);
-    [rows[0].reads(&[], layout, strategy), writes]
+    [rows[0].reads(&[], layout, strategy), rows[0].writes(layout)]
 }
 
 #[test]
