@@ -15,6 +15,21 @@ pub mod xfs_profile;
 
 pub use skips::{is_root, report};
 
+use std::time::Duration;
+
+/// Gives the contents of each file on the command line to `one`: what a fuzzing target does without a fuzzer.
+///
+/// # Panics
+/// A file cannot be read.
+pub fn each_file_given(one: impl Fn(&[u8])) {
+    for path in std::env::args_os().skip(1) {
+        one(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    }
+}
+
+/// When a test says that something hangs. A machine that does other work may need seconds for what takes milliseconds.
+pub const HANGS: Duration = Duration::from_secs(60);
+
 /// Reports that the running test cannot be done on this machine; the test then returns.
 ///
 /// The line `skipped: CRATE TEST: REASON` goes to the real standard error, which libtest does not

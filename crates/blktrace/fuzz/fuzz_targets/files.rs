@@ -4,21 +4,20 @@
 //! a real or forged trace, one after the other, make a good first corpus:
 //! `cargo run -p blktrace --example corpus -- fuzz/corpus/files`.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
 use blktrace::{Trace, btt, merged, text, verify};
-use libfuzzer_sys::fuzz_target;
 
 thread_local! {
     /// One folder for all inputs: making one costs more than most inputs do.
     static FOLDER: RefCell<Option<tempfile::TempDir>> = const { RefCell::new(None) };
 }
 
-fuzz_target!(|input: &[u8]| {
+fn one(input: &[u8]) {
     FOLDER.with_borrow_mut(|folder| {
         if folder.is_none() {
             *folder = tempfile::tempdir().ok();
@@ -27,7 +26,15 @@ fuzz_target!(|input: &[u8]| {
             try_all(folder.path(), input);
         }
     });
-});
+}
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| one(input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    testkit::each_file_given(one);
+}
 
 fn all_files(folder: &Path) -> btt::FileOptions {
     let name = || Some("x".to_owned());

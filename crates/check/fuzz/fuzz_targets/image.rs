@@ -3,7 +3,7 @@
 //! An input is a small filesystem of the forge's and a program of damage, or an image outright
 //! (crates/check/tests/it/raw/damage.rs). The same harness runs for a moment among the ordinary tests.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../../tests/it/allocator.rs"]
 mod allocator;
@@ -18,13 +18,19 @@ mod image_bounds;
 
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
-
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 static BASES: LazyLock<Vec<bases::Base>> = LazyLock::new(bases::all);
 
-fuzz_target!(|input: &[u8]| {
+fn one(input: &[u8]) {
     image_bounds::hold(&damage::decode(&BASES, input));
-});
+}
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| one(input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    testkit::each_file_given(one);
+}

@@ -3,7 +3,7 @@
 //! The volumes are mkfs.ocfs2's, with contents of every kind (crates/check/tests/it/ocfs2/population.rs). An input is a program of
 //! damage (program.rs there). The same harness runs for a moment among the ordinary tests.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../../tests/it/allocator.rs"]
 mod allocator;
@@ -22,7 +22,6 @@ mod volume_bounds;
 
 use std::sync::{LazyLock, Mutex};
 
-use libfuzzer_sys::fuzz_target;
 use program::{BASES, Base, HEADER};
 
 #[global_allocator]
@@ -37,7 +36,7 @@ static VOLUMES: LazyLock<Mutex<Vec<Base>>> = LazyLock::new(|| {
     Mutex::new(volumes.into())
 });
 
-fuzz_target!(|input: &[u8]| {
+fn one(input: &[u8]) {
     let Some((header, steps)) = input.split_at_checked(HEADER) else {
         return;
     };
@@ -47,4 +46,12 @@ fuzz_target!(|input: &[u8]| {
     let changed = base.damage(steps);
     volume_bounds::hold(&base.ram, 1 + usize::from(header[1] & 1), "input");
     base.mend(&changed);
-});
+}
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| one(input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    testkit::each_file_given(one);
+}
