@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Output;
 
 use common::{
-    Scratch, assert_code, assert_fits_a_mail, is_root, run_in, stderr, stdout, whole_report,
+    Scratch, assert_fits_a_mail, assert_ran, is_root, run_in, stderr, stdout, whole_report,
 };
 use record::{Run, Status};
 
@@ -46,7 +46,7 @@ fn random_reads_of_journal_under_little_memory_needs_root() {
         "journal --set memory=256m --set iozone.size=8m --set threads=1 --set run.reference_seconds=0 \
          --filter workload=iozone --filter filesystem=ext2,xfs",
     );
-    assert_code(&output, 0);
+    assert_ran(&output);
     let run = whole(&scratch, &output);
     for trial in &run.trials {
         let phase = trial
@@ -122,7 +122,7 @@ fn streams_and_fills_in_a_folder_say_what_is_left_out() {
         let size = "--set device_size=128m --dir target";
         let output = run(&scratch, &format!("{words_of} {size}"));
         let run = whole(&scratch, &output);
-        assert_code(&output, 0);
+        assert_ran(&output);
         let text = words(&scratch);
         assert!(text.contains(left_out), "{text}");
         assert!(run.trials.iter().all(|trial| {

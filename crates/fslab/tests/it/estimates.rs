@@ -6,7 +6,9 @@ use crate::traced::turn;
 use std::fs;
 
 use common::checked::sound;
-use common::{Scratch, assert_code, error_line, is_root, run_in, stderr, stdout, whole_report};
+use common::{
+    Scratch, assert_code, assert_ran, error_line, is_root, run_in, stderr, stdout, whole_report,
+};
 use record::{Estimate, Run, Status, Stream, TrialRecord};
 use serde_json::Value;
 
@@ -260,7 +262,7 @@ fn a_program_is_estimated_from_its_block_trace_needs_root() {
         testkit::skip!("cannot trace here: {why}");
         return;
     }
-    assert_code(&output, 0);
+    assert_ran(&output);
     let all = estimated(&run);
     let (_, trial, estimate) = all[0];
     assert_eq!(

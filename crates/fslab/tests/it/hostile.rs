@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use common::{
     Scratch, assert_code, error_line, fslab, is_root, run_in, stderr, stdout, wait_until,
@@ -54,7 +54,7 @@ fn clean_of_a_folder_of_runs_goes_on_past_a_foreign_one_needs_root() {
     symlink(scratch.join("a-foreign"), scratch.join("e-link")).unwrap();
     let begun = Instant::now();
     let output = run_in(scratch.path(), &["clean", "."]);
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert!(begun.elapsed() < testkit::HANGS);
     assert_code(&output, 5);
     let refused = stderr(&output);
     assert_eq!(refused.lines().count(), 2, "{refused}");
@@ -144,7 +144,7 @@ fn what_is_no_file_ends_soon_and_in_bounded_memory_needs_root() {
                 "{command}: {}",
                 stderr(&output)
             );
-            assert!(begun.elapsed() < Duration::from_secs(2), "{command}");
+            assert!(begun.elapsed() < testkit::HANGS, "{command}");
         }
     }
 }
@@ -214,11 +214,7 @@ fn a_run_whose_folder_is_moved_ends_at_once_and_can_be_resumed_needs_root() {
     fs::rename(scratch.join("run"), scratch.join("moved")).unwrap();
     let begun = Instant::now();
     let output = child.wait_with_output().unwrap();
-    assert!(
-        begun.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < testkit::HANGS, "{:?}", begun.elapsed());
     assert_code(&output, 6);
     let line = error_line(&output);
     assert!(
@@ -252,11 +248,7 @@ fn a_run_whose_folder_is_deleted_ends_at_once_needs_root() {
     }
     let begun = Instant::now();
     let output = child.wait_with_output().unwrap();
-    assert!(
-        begun.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < testkit::HANGS, "{:?}", begun.elapsed());
     assert_code(&output, 1);
     let line = error_line(&output);
     assert!(line.contains("events.jsonl was deleted"), "{line}");

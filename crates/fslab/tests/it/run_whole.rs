@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Scratch, assert_code, fslab, is_root, run_in, stderr, stdout};
+use common::{Scratch, assert_code, assert_ran, fslab, is_root, run_in, stderr, stdout};
 use record::{Run, Status};
 
 fn spawn_run(scratch: &Scratch, study: &Path, more: &[&str]) -> Child {
@@ -156,7 +156,7 @@ fn a_directory_run_makes_nothing_but_files() {
             "run", &study, "--out", "out", "--dir", "target", "--blocks", "1",
         ],
     );
-    assert_code(&output, 0);
+    assert_ran(&output);
     let run = Run::load(&scratch.join("out")).unwrap();
     assert_eq!(
         run.plan.cells.len(),
@@ -173,7 +173,7 @@ fn a_run_is_shown_by_the_name_in_the_list() {
     fs::create_dir(scratch.join("target")).unwrap();
     let study = study.to_string_lossy();
     let run = ["run", &study, "--dir", "target", "--blocks", "1"];
-    assert_code(&run_in(scratch.path(), &run), 0);
+    assert_ran(&run_in(scratch.path(), &run));
     let listed = run_in(scratch.path(), &["list", "--format", "json"]);
     assert_code(&listed, 0);
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
@@ -236,7 +236,7 @@ fn interrupted_twice_it_undoes_and_resumes_needs_root() {
     assert!(finished(&before) >= 2 && finished(&before) < 8);
 
     let output = run_in(scratch.path(), &["resume", "out"]);
-    assert_code(&output, 0);
+    assert_ran(&output);
     let after = Run::load(&scratch.join("out")).unwrap();
     assert_eq!(finished(&after), 8);
     assert_eq!(
@@ -300,7 +300,7 @@ fn killed_at_any_moment_it_loses_no_finished_trial_needs_root() {
             .expect("the binary starts");
     }
     let output = child.wait_with_output().unwrap();
-    assert_code(&output, 0);
+    assert_ran(&output);
     let run = Run::load(&scratch.join("out")).unwrap();
     assert_eq!(finished(&run), 12);
     assert_eq!(run.resumed, 5);
@@ -321,7 +321,7 @@ fn jsonl_streams_every_event_and_json_is_one_document_needs_root() {
             "run", &study, "--out", "out", "--blocks", "1", "--format", "jsonl",
         ],
     );
-    assert_code(&output, 0);
+    assert_ran(&output);
     let streamed: Vec<record::Entry> = stdout(&output)
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -402,7 +402,7 @@ fn a_disk_named_by_its_serial_is_used_killed_and_left_blank_needs_root() {
     assert_eq!(readahead(), before, "a kill leaves the readahead unchanged");
 
     let output = run_in(scratch.path(), &["resume", "out"]);
-    assert_code(&output, 0);
+    assert_ran(&output);
     assert_eq!(finished(&Run::load(&scratch.join("out")).unwrap()), 8);
     assert_eq!(readahead(), before);
     // Data of another owner would now be refused; ours has been erased.

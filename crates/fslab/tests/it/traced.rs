@@ -9,7 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Scratch, assert_code, can_limit, fslab, is_root, run_in, stderr, stdout, wait_until};
+use common::{
+    Scratch, assert_code, assert_ran, can_limit, fslab, is_root, run_in, stderr, stdout, wait_until,
+};
 use record::{FailureKind, Run, Status, TrialRecord};
 
 /// The machine has one tracer: these tests take turns.
@@ -128,7 +130,7 @@ fn files_are_looked_at_and_every_traced_trial_has_an_untraced_twin_needs_root() 
         "filesystem = [\"ext4\", \"xfs\"]\ntrace = [false, true]",
     );
     let (output, run) = run(&scratch, &study, &[]);
-    assert_code(&output, 0);
+    assert_ran(&output);
     let (plain, traced) = (trials(&run, false), trials(&run, true));
     assert_eq!((plain.len(), traced.len()), (2, 2));
     let mut delayed = Vec::new();
@@ -266,7 +268,7 @@ fn a_traced_run_that_was_killed_is_cleaned_and_resumed_needs_root() {
         testkit::skip!("another process took the tracer during the test");
         return;
     }
-    assert_code(&resumed, 0);
+    assert_ran(&resumed);
     let figures = &run.trials[0].traces[0].figures["write"];
     assert_eq!(
         figures["trace_data_bytes"], SIZE,
@@ -436,7 +438,7 @@ fn in_a_directory_the_disk_below_is_traced_or_the_reason_is_reported_needs_root(
     let study = study(&scratch, "filesystem = [\"ext4\"]\ntrace = [false, true]");
     fs::create_dir(scratch.join("target")).unwrap();
     let (output, run) = self::run(&scratch, &study, &["--dir", "target"]);
-    assert_code(&output, 0);
+    assert_ran(&output);
     let (plain, traced) = (trials(&run, false), trials(&run, true));
     assert_eq!(
         (plain.len(), traced.len()),
@@ -485,7 +487,7 @@ fn the_study_of_2010_runs_whole_needs_root() {
     let more = ["--profile", "quick", "--blocks", "1"];
     let small = ["--set", "dd.count=16", "--set", "run.reference_seconds=0"];
     let (output, run) = run(&scratch, Path::new("allocation"), &[more, small].concat());
-    assert_code(&output, 0);
+    assert_ran(&output);
     let (plain, traced) = (trials(&run, false), trials(&run, true));
     assert_eq!((plain.len(), traced.len()), (10, 4));
     for (filesystem, trial) in plain.iter().chain(&traced) {

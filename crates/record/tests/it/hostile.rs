@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fixtures::example;
 use record::telemetry::{Reader, Writer};
@@ -167,7 +167,7 @@ fn fifos_and_devices_neither_hang_nor_fill_memory_and_the_list_goes_on_needs_roo
         }
         let error = Reader::read(&temp.path().join("telemetry/telemetry")).unwrap_err();
         assert!(matches!(error, Error::Unsafe(_)), "{error}");
-        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert!(begun.elapsed() < testkit::HANGS);
     }
 }
 

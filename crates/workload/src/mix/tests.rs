@@ -275,7 +275,7 @@ fn a_run_that_is_cancelled_ends_soon_and_leaves_no_file() {
         let begun = std::time::Instant::now();
         let error = endless.run(&Cancelling::default()).unwrap_err();
         assert!(matches!(error, Error::Interrupted { .. }), "{error}");
-        assert!(begun.elapsed().as_secs() < 60);
+        assert!(begun.elapsed() < testkit::HANGS);
         assert!(files_in(dir.path()).is_empty());
     }
 }

@@ -434,7 +434,7 @@ fn an_interrupt_ends_it_soon_and_removes_the_file() {
     let begin = std::time::Instant::now();
     let error = run(&options, &Stops).unwrap_err();
     assert!(matches!(error, Error::Interrupted { .. }), "{error}");
-    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < testkit::HANGS, "{:?}", begin.elapsed());
     assert_eq!(names(dir.path()), [""; 0]);
 }
 

@@ -332,7 +332,7 @@ mod tests {
         assert!(!listed.cut, "they were all looked at");
         listed.settle();
         assert!(listed.blocks.iter().copied().eq(100..100 + different));
-        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < testkit::HANGS, "{:?}", begun.elapsed());
         let mut log = Log::new(1);
         listed.judge(&mut log);
         assert_eq!(log.count(&P1_BLOCK_ITERATE), 0);

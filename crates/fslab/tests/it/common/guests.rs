@@ -112,7 +112,7 @@ pub(crate) fn nothing_is_left(folder: &Path) {
     let begun = Instant::now();
     while !holders(folder).is_empty() {
         let alive = holders(folder);
-        assert!(begun.elapsed() < Duration::from_secs(20), "{alive:?} live");
+        assert!(begun.elapsed() < testkit::HANGS, "{alive:?} live");
         sleep(Duration::from_millis(20));
     }
     let here = folder.to_string_lossy().into_owned();
