@@ -1,13 +1,13 @@
 # `make demo` and `make test` are the two that most need. Each target installs what it needs and says what.
 CARGO ?= cargo
-FSLAB := target/release/fslab
+FSLAB := target/demo/fslab
 DEMO_OUT ?= fslab-runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
 .PHONY: demo test lint bench release docs install-demo install-test clean-runs help
 
 help:
 	@echo "make demo   build, run the quick journal study on loop images, print the path of the report"
-	@echo "make test   install what the tests need and run them all"
+	@echo "make test   install what the tests need, build them with clippy's warnings, run them all (SEED=random: other property tests)"
 	@echo "make lint   rustfmt and clippy, warnings denied"
 	@echo "make bench  the ratios against fio, and what the load generator costs (20 minutes)"
 	@echo "make release  the programs and packages of a release, built and tested, in target/release-files (20 minutes)"
@@ -21,15 +21,16 @@ install-test:
 	@scripts/install-mpi-abi
 
 demo: install-demo
-	$(CARGO) build --release -p fslab
+	$(CARGO) build --profile demo -p fslab
 	@scripts/demo $(FSLAB) $(DEMO_OUT)
 
-test: install-test lint
-	@CARGO="$(CARGO)" scripts/test
+test: install-test
+	$(CARGO) fmt --all --check
+	@CARGO="$(CARGO)" SEED="$(SEED)" scripts/test
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features fslab/release -- -D warnings
 
 bench: install-test
 	@scripts/bench
