@@ -1,15 +1,16 @@
 //! The opened folder, and files beneath it.
 
+mod writing;
+
 use std::ffi::{CString, OsStr};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, ftruncate, mkdirat, open, openat,
-    renameat, stat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, ftruncate, open, openat, stat, statat,
 };
 use rustix::io::Errno;
 
@@ -24,6 +25,19 @@ pub struct Identity {
     pub dev: u64,
     /// Inode number.
     pub ino: u64,
+}
+
+/// What a command may do with a folder that it is given. docs/security.md has the table of commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// Reads it, also another user's, and acts on nothing that it says.
+    Reads,
+    /// Writes it, or obeys its undo journal: as root the folder, and each file when it is opened, must belong to root
+    /// or the caller ([`RunDir::require_trusted`]).
+    Obeys,
+    /// Does what its files say, or goes on with it: as root that holds of everything in it
+    /// ([`RunDir::require_trusted_tree`]).
+    ObeysAll,
 }
 
 /// Where an opened folder is now.
@@ -47,30 +61,100 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Opens a folder. Links on the way to it are the caller's own choice and are followed.
+    /// Opens a folder to read it. Links on the way to it are the caller's own choice and are followed.
     ///
     /// # Errors
-    /// [`Error::Io`] when it cannot be opened or is not a folder.
+    /// [`Error::Io`] when it cannot be opened or is not a folder; [`Error::Refused`] when it is replaced meanwhile.
     pub fn open(path: &Path) -> Result<RunDir> {
-        let failed = |errno: Errno| Error::io("open", path, errno);
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = match open(path, flags | OFlags::RDONLY, Mode::empty()) {
             // Files of a folder that may be searched but not listed can be read all the same.
             Err(Errno::ACCESS) => open(path, flags | OFlags::PATH, Mode::empty()),
             opened => opened,
+        };
+        RunDir::of(fd.map_err(|errno| Error::io("open", path, errno))?, path)
+    }
+
+    /// Opens a folder as far as a command has authority over it: what writes or obeys a folder opens it here.
+    /// Except to read it, the path must not be a link itself.
+    ///
+    /// # Errors
+    /// As [`RunDir::open`], and [`Error::Refused`] for a folder that the command must not act on.
+    pub fn open_as(path: &Path, authority: Authority) -> Result<RunDir> {
+        if authority == Authority::Reads {
+            return RunDir::open(path);
         }
-        .map_err(failed)?;
-        let stat = fstat(&fd).map_err(failed)?;
+        let dir = RunDir::open_itself(path)?;
+        dir.require(authority)?;
+        Ok(dir)
+    }
+
+    /// Opens a folder whose path must not be a link itself.
+    ///
+    /// # Errors
+    /// As [`RunDir::open`], and [`Error::Refused`] for a link.
+    pub fn open_itself(path: &Path) -> Result<RunDir> {
+        // A slash at the end would follow the link before it.
+        let named: PathBuf = path.components().collect();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = open(&named, flags, Mode::empty()).map_err(|errno| match errno {
+            Errno::LOOP | Errno::NOTDIR if named.is_symlink() => Error::refused(
+                &named,
+                "it is a symbolic link, and only a folder itself is acted on",
+                "see where it leads (readlink -f), and name that folder",
+            ),
+            errno => Error::io("open", path, errno),
+        })?;
+        RunDir::of(fd, &named)
+    }
+
+    /// An opened folder, which `path` led to.
+    fn of(fd: OwnedFd, path: &Path) -> Result<RunDir> {
+        let stat = fstat(&fd).map_err(|errno| Error::io("open", path, errno))?;
         let shown = shown_path(&fd).filter(|shown| leads_to(shown, &stat));
         let path = match shown {
             Some(shown) => shown,
-            // No /proc.
-            None => path
-                .canonicalize()
-                .map_err(|error| Error::io("open", path, error))?,
+            // No /proc; or it was renamed or deleted since.
+            None => {
+                let now = path.canonicalize();
+                let now = now.map_err(|error| Error::io("open", path, error))?;
+                if !leads_to(&now, &stat) {
+                    return Err(Error::refused(
+                        path,
+                        "it was replaced while it was opened",
+                        "see who may write the folder above it, and try again",
+                    ));
+                }
+                now
+            }
         };
         let identity = identity(&stat);
         Ok(RunDir { fd, path, identity })
+    }
+
+    /// Opens a folder beneath as one of its own.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a link; [`Error::Io`].
+    pub fn below(&self, name: impl AsRef<Path>) -> Result<RunDir> {
+        let name = name.as_ref();
+        let fd = self.folder(name, false)?;
+        let path = self.path.join(name);
+        let stat = fstat(&fd).map_err(|errno| Error::io("open", &path, errno))?;
+        let identity = identity(&stat);
+        Ok(RunDir { fd, path, identity })
+    }
+
+    /// Refuses what a command with this authority must not act on.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::Io`].
+    pub fn require(&self, authority: Authority) -> Result<()> {
+        match authority {
+            Authority::Reads => Ok(()),
+            Authority::Obeys => self.require_trusted(),
+            Authority::ObeysAll => self.require_trusted_tree(),
+        }
     }
 
     /// The same folder by its own descriptor.
@@ -89,6 +173,17 @@ impl RunDir {
     /// Its absolute path without links, as it was when it was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A path to this very folder, wherever it is now: for what opens files by path. It leads there in this process alone, and
+    /// while this value lives. Without /proc it is the folder's path.
+    pub fn reach(&self) -> PathBuf {
+        let reach = Path::new("/proc/self/fd").join(self.fd.as_raw_fd().to_string());
+        if reach.exists() {
+            reach
+        } else {
+            self.path.clone()
+        }
     }
 
     /// Device and inode number.
@@ -139,30 +234,6 @@ impl RunDir {
         self.existing(name.as_ref(), OFlags::RDONLY)
     }
 
-    /// Opens a regular file to read it and to append to it, and makes it when it does not exist. As root, a file
-    /// that others own or may write is refused.
-    ///
-    /// # Errors
-    /// [`Error::Refused`], [`Error::Io`].
-    pub fn append(&self, name: impl AsRef<Path>) -> Result<File> {
-        let name = name.as_ref();
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
-        let file = self.regular(name, flags, Mode::from_raw_mode(0o644))?;
-        self.trusted_file(name, file)
-    }
-
-    /// Opens a regular file to read and write it, and makes it when it does not exist. As root, a file
-    /// that others own or may write is refused.
-    ///
-    /// # Errors
-    /// [`Error::Refused`], [`Error::Io`].
-    pub fn write(&self, name: impl AsRef<Path>) -> Result<File> {
-        let name = name.as_ref();
-        let flags = OFlags::RDWR | OFlags::CREATE;
-        let file = self.regular(name, flags, Mode::from_raw_mode(0o644))?;
-        self.trusted_file(name, file)
-    }
-
     /// Opens a regular file to read it and obey it; `None` when it does not exist. As root, a file that others own
     /// or may write is refused.
     ///
@@ -173,53 +244,6 @@ impl RunDir {
         match self.existing(name, OFlags::RDONLY)? {
             Some(file) => self.trusted_file(name, file).map(Some),
             None => Ok(None),
-        }
-    }
-
-    /// Makes a file, which must not exist.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn create_new(&self, name: impl AsRef<Path>) -> Result<File> {
-        let name = name.as_ref();
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
-        self.regular(name, flags, Mode::from_raw_mode(0o644))
-            .map_err(|error| match error {
-                Error::Io { path, source, .. } => Error::io("create", &path, source),
-                refused @ Error::Refused { .. } => refused,
-            })
-    }
-
-    /// Puts a whole file in place of the one that is there: written beside it, then renamed, so that no one reads half of it.
-    ///
-    /// # Errors
-    /// [`Error::Refused`], [`Error::Io`]; the old file stays.
-    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let beside = format!("{name}.part");
-        let failed = |doing, errno: io::Error| Error::io(doing, &self.path.join(name), errno);
-        match unlinkat(&self.fd, beside.as_str(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(Error::io("replace", &self.path.join(beside), error)),
-        }
-        let mut file = self.create_new(&beside)?;
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| Ok(renameat(&self.fd, beside.as_str(), &self.fd, name)?));
-        written.map_err(|error| {
-            let _ = unlinkat(&self.fd, beside.as_str(), AtFlags::empty());
-            failed("write", error)
-        })
-    }
-
-    /// Makes a folder that only its owner may write; one that exists is kept.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn make_folder(&self, name: &str) -> Result<()> {
-        match mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => self.folder(name, false).map(drop),
-            Err(error) => Err(Error::io("make", &self.path.join(name), error)),
         }
     }
 
@@ -459,3 +483,6 @@ fn shown_path(fd: &OwnedFd) -> Option<PathBuf> {
         .starts_with(b"/")
         .then_some(link)
 }
+
+#[cfg(test)]
+mod tests;

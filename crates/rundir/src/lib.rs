@@ -25,6 +25,7 @@ mod lines;
 mod owner;
 mod tree;
 
-pub use dir::{Identity, RunDir, Whereabouts, create_file, open_regular};
+pub use dir::{Authority, Identity, RunDir, Whereabouts, create_file, open_regular};
 pub use error::{Error, Result};
 pub use lines::{Line, Lines};
+pub use tree::remove as remove_tree;

@@ -62,7 +62,7 @@ pub(super) fn remove_work_folder(folder: &OwnFolder) -> Result<()> {
     if !look(&parent, folder)? {
         return Ok(());
     }
-    match actions::remove_tree_at(&parent, OsStr::new(folder.name())) {
+    match rundir::remove_tree(&parent, OsStr::new(folder.name())) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             refuse(&path, &error.to_string())
         }

@@ -3,19 +3,16 @@
 
 pub(crate) mod beneath;
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use probe::mountinfo::{self, Mount};
 use rundir::RunDir;
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, StatxFlags, fstat, openat, statat, statx, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount as sys_unmount};
 
@@ -294,48 +291,8 @@ pub(crate) fn remove_work_folder(path: &Path) -> Result<()> {
 fn remove_tree(path: &Path) -> io::Result<()> {
     let above = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    remove_tree_at(&open_folder(CWD, above)?, name)
-}
-
-/// The same of the folder `name` in an opened one, which is on the same mount.
-pub(crate) fn remove_tree_at(above: &OwnedFd, name: &OsStr) -> io::Result<()> {
-    let root = open_folder(above, name)?;
-    let home = (fstat(&root)?.st_dev, mount_id(&root)?);
-    if home.1 != mount_id(above)? {
-        let why = "a filesystem is mounted on it";
-        return Err(io::Error::new(io::ErrorKind::CrossesDevices, why));
-    }
-    empty(&root, home)?;
-    Ok(unlinkat(above, name, AtFlags::REMOVEDIR)?)
-}
-
-fn open_folder(above: impl AsFd, name: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(above, name, flags, Mode::empty())
-}
-
-fn empty(folder: &OwnedFd, home: (u64, u64)) -> io::Result<()> {
-    let mut entries = Dir::read_from(folder)?;
-    while let Some(entry) = entries.read() {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name == c"." || name == c".." {
-            continue;
-        }
-        let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-            unlinkat(folder, name, AtFlags::empty())?;
-            continue;
-        }
-        let below = open_folder(folder, name)?;
-        if (fstat(&below)?.st_dev, mount_id(&below)?) != home {
-            let why = format!("{} in it is another filesystem", name.to_string_lossy());
-            return Err(io::Error::new(io::ErrorKind::CrossesDevices, why));
-        }
-        empty(&below, home)?;
-        unlinkat(folder, name, AtFlags::REMOVEDIR)?;
-    }
-    Ok(())
+    rundir::remove_tree(openat(CWD, above, flags, Mode::empty())?, name)
 }
 
 pub(crate) fn gone_is_fine(answer: io::Result<()>) -> io::Result<()> {
