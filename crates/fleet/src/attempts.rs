@@ -1,10 +1,9 @@
 //! Attempts at blocks: folders `parts/block-0003.1`, each a run of its own.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use rundir::RunDir;
 
 use crate::error::Error;
+use crate::plan::PARTS;
 
 /// One attempt at a block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,8 +12,6 @@ pub struct Attempt {
     pub block: u32,
     /// Its number, from 1.
     pub number: u32,
-    /// Its folder.
-    pub dir: PathBuf,
 }
 
 impl Attempt {
@@ -25,25 +22,26 @@ impl Attempt {
 
     /// The folder in the fleet's: `parts/block-0003.1`.
     pub fn relative(&self) -> String {
-        format!("parts/block-{:04}.{}", self.block, self.number)
+        format!("{PARTS}/block-{:04}.{}", self.block, self.number)
+    }
+
+    /// Its folder.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is a link.
+    pub fn open(&self, fleet: &RunDir) -> Result<RunDir, Error> {
+        Ok(fleet.below(self.relative())?)
     }
 
     /// Takes the next number: makes the folder, which only one can.
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn take(run: &Path, block: u32) -> Result<Attempt, Error> {
+    pub fn take(fleet: &RunDir, block: u32) -> Result<Attempt, Error> {
         for number in 1.. {
-            let mut attempt = Attempt {
-                block,
-                number,
-                dir: PathBuf::new(),
-            };
-            attempt.dir = run.join(attempt.relative());
-            match fs::create_dir(&attempt.dir) {
-                Ok(()) => return Ok(attempt),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::io("make the folder", attempt.dir)(error)),
+            let attempt = Attempt { block, number };
+            if fleet.make_folder(attempt.relative())? {
+                return Ok(attempt);
             }
         }
         Err(Error::Refused(format!(
@@ -55,23 +53,19 @@ impl Attempt {
     ///
     /// # Errors
     /// The folder of parts cannot be read.
-    pub fn all(run: &Path) -> Result<Vec<Attempt>, Error> {
-        let parts = run.join("parts");
-        let mut all = Vec::new();
-        let entries = fs::read_dir(&parts).map_err(Error::io("read", parts.clone()))?;
-        for entry in entries {
-            let entry = entry.map_err(Error::io("read", parts.clone()))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let numbers = name
-                .strip_prefix("block-")
-                .and_then(|name| name.split_once('.'));
-            let numbers = numbers
-                .and_then(|(block, number)| Some((block.parse().ok()?, number.parse().ok()?)));
-            if let Some((block, number)) = numbers {
-                let dir = entry.path();
-                all.push(Attempt { block, number, dir });
-            }
-        }
+    pub fn all(fleet: &RunDir) -> Result<Vec<Attempt>, Error> {
+        let of_name = |name: &str| {
+            let (block, number) = name.strip_prefix("block-")?.split_once('.')?;
+            let attempt = Attempt {
+                block: block.parse().ok()?,
+                number: number.parse().ok()?,
+            };
+            // Not another spelling of an attempt's name.
+            (attempt.relative() == format!("{PARTS}/{name}")).then_some(attempt)
+        };
+        let names = fleet.names(PARTS)?;
+        let names = names.iter().filter_map(|name| name.to_str().ok());
+        let mut all: Vec<Attempt> = names.filter_map(of_name).collect();
         all.sort_unstable();
         Ok(all)
     }
@@ -83,11 +77,11 @@ mod tests {
 
     #[test]
     fn two_that_take_a_block_at_once_never_share_a_folder() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("parts")).unwrap();
+        let temp = tempfile::tempdir().unwrap();
+        let dir = RunDir::open(temp.path()).unwrap();
         let taken: Vec<Attempt> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| Attempt::take(dir.path(), 3).unwrap()))
+                .map(|_| scope.spawn(|| Attempt::take(&dir, 3).unwrap()))
                 .collect();
             threads
                 .into_iter()
@@ -97,8 +91,9 @@ mod tests {
         let mut numbers: Vec<u32> = taken.iter().map(|attempt| attempt.number).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
-        let all = Attempt::all(dir.path()).unwrap();
+        let all = Attempt::all(&dir).unwrap();
         assert_eq!((all.len(), all[0].name()), (8, "3.1".to_owned()));
-        assert!(all[0].dir.ends_with("parts/block-0003.1"));
+        let folder = all[0].open(&dir).unwrap();
+        assert!(folder.path().ends_with("parts/block-0003.1"));
     }
 }

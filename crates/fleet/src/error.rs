@@ -62,6 +62,17 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
+    /// Whether the folder is not safe to obey.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Error::Folder(error) => error.is_refusal(),
+            Error::Record(error) | Error::Store(store::Error::Record(error)) => {
+                matches!(error, record::Error::Unsafe(_))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether what was asked for is wrong, as against a disk that fails.
     pub fn is_usage(&self) -> bool {
         matches!(

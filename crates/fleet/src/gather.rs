@@ -5,13 +5,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
 use record::log::Reader;
 use record::{Entry, Event, Evidence, Run};
+use rundir::RunDir;
 use serde_json::Value;
 use study::Slot;
 
@@ -48,8 +49,8 @@ struct Part {
 /// # Errors
 /// It is no fleet; no block is whole; kernels differ.
 pub fn gather(run: &Path) -> Result<Gathered, Error> {
-    let fleet = FleetPlan::load(run)?;
-    let (parts, mut notes) = choose(&fleet, run)?;
+    let (dir, fleet) = FleetPlan::open(run)?;
+    let (parts, mut notes) = choose(&fleet, &dir)?;
     if parts.is_empty() {
         return Err(Error::Refused(format!(
             "{}: no block is whole yet; `fslab fleet status` shows how far they are",
@@ -68,22 +69,18 @@ pub fn gather(run: &Path) -> Result<Gathered, Error> {
             "blocks {blocks} have no whole attempt: the run is not whole"
         ));
     }
-    let name = "events.jsonl.gathering";
-    let path = run.join(name);
-    let file = File::create(&path).map_err(Error::io("write", path.clone()))?;
-    let mut log = Log {
-        out: BufWriter::new(file),
-        path: path.clone(),
-        next: 0,
-    };
-    write(&mut log, &fleet, run, &parts, notes, missing.is_empty())?;
-    log.out.flush().map_err(Error::io("write", path.clone()))?;
-    drop(log);
-    let events = run.join(record::folder::EVENTS);
-    fs::rename(&path, &events).map_err(Error::io("write", events))?;
-    store::index::rebuild(run)?;
-    let gathered = Run::load(run)?;
-    report(&gathered, run)?;
+    dir.replace_with(record::folder::EVENTS, |file| {
+        let mut log = Log {
+            out: BufWriter::new(file),
+            path: dir.path().join(record::folder::EVENTS),
+            next: 0,
+        };
+        write(&mut log, &fleet, &dir, &parts, notes, missing.is_empty())?;
+        log.out.flush().map_err(Error::io("write", log.path))
+    })?;
+    store::index::rebuild(&dir)?;
+    let gathered = Run::read(&dir)?;
+    report(&gathered, &dir)?;
     Ok(Gathered {
         run: gathered,
         nodes,
@@ -92,10 +89,10 @@ pub fn gather(run: &Path) -> Result<Gathered, Error> {
 }
 
 /// Of each block the first whole attempt, in the order of blocks; and what is to be said of the others.
-fn choose(fleet: &FleetPlan, run: &Path) -> Result<(Vec<Part>, Vec<String>), Error> {
+fn choose(fleet: &FleetPlan, dir: &RunDir) -> Result<(Vec<Part>, Vec<String>), Error> {
     let mut parts: Vec<Part> = Vec::new();
     let mut notes = Vec::new();
-    for attempt in Attempt::all(run)? {
+    for attempt in Attempt::all(dir)? {
         let name = format!("block {}, attempt {}", attempt.block, attempt.number);
         if attempt.block >= fleet.plan.blocks {
             notes.push(format!("{name}: the plan has no such block"));
@@ -108,7 +105,7 @@ fn choose(fleet: &FleetPlan, run: &Path) -> Result<(Vec<Part>, Vec<String>), Err
             notes.push(format!("{name}: not needed, an attempt before it is whole"));
             continue;
         }
-        match look(fleet, &attempt) {
+        match look(fleet, dir, attempt) {
             Ok(Some(part)) => parts.push(part),
             Ok(None) => notes.push(format!("{name}: broken off, it does not count")),
             Err(error) => notes.push(format!("{name}: {error}; it does not count")),
@@ -118,8 +115,8 @@ fn choose(fleet: &FleetPlan, run: &Path) -> Result<(Vec<Part>, Vec<String>), Err
 }
 
 /// Looks an attempt's log through; none: it is not whole.
-fn look(fleet: &FleetPlan, attempt: &Attempt) -> Result<Option<Part>, Error> {
-    let run = match Run::load(&attempt.dir) {
+fn look(fleet: &FleetPlan, dir: &RunDir, attempt: Attempt) -> Result<Option<Part>, Error> {
+    let run = match Run::read(&attempt.open(dir)?) {
         Ok(run) => run,
         Err(record::Error::NotARun { .. } | record::Error::NothingRecorded { .. }) => {
             return Ok(None);
@@ -143,7 +140,7 @@ fn look(fleet: &FleetPlan, attempt: &Attempt) -> Result<Option<Part>, Error> {
     let context = run.contexts.get("start").cloned().unwrap_or_default();
     let node = run.trials.iter().find_map(|trial| trial.node.clone());
     Ok(Some(Part {
-        attempt: attempt.clone(),
+        attempt,
         facts: NodeFacts::of(node.unwrap_or_else(|| "unknown".into()), &context),
         context,
         finished: closing.finished,
@@ -168,13 +165,13 @@ fn refuse_kernels(fleet: &FleetPlan, nodes: &[NodeFacts]) -> Result<(), Error> {
     }
 }
 
-struct Log {
-    out: BufWriter<File>,
+struct Log<'f> {
+    out: BufWriter<&'f mut File>,
     path: std::path::PathBuf,
     next: u64,
 }
 
-impl Log {
+impl Log<'_> {
     fn push(&mut self, at: Timestamp, event: Event) -> Result<(), Error> {
         let entry = Entry {
             seq: self.next,
@@ -201,14 +198,15 @@ struct Source<'p> {
 }
 
 fn write(
-    log: &mut Log,
+    log: &mut Log<'_>,
     fleet: &FleetPlan,
-    run: &Path,
+    dir: &RunDir,
     parts: &[Part],
     notes: Vec<String>,
     whole: bool,
 ) -> Result<(), Error> {
-    let name = run
+    let name = dir
+        .path()
         .file_name()
         .unwrap_or_default()
         .to_string_lossy()
@@ -231,7 +229,7 @@ fn write(
     let mut sources = Vec::new();
     let mut queue = BinaryHeap::new();
     for part in parts {
-        let source = open(fleet, part)?;
+        let source = open(fleet, dir, part)?;
         if let Some(entry) = &source.next {
             queue.push(Reverse((entry.at, sources.len())));
         }
@@ -270,7 +268,7 @@ fn write(
 }
 
 /// The run's context is that of the first block's node; each node has its own beside.
-fn contexts(log: &mut Log, at: Timestamp, parts: &[Part]) -> Result<(), Error> {
+fn contexts(log: &mut Log<'_>, at: Timestamp, parts: &[Part]) -> Result<(), Error> {
     let mut known: Vec<&str> = Vec::new();
     for part in parts {
         let node = part.facts.node.as_str();
@@ -293,8 +291,8 @@ fn contexts(log: &mut Log, at: Timestamp, parts: &[Part]) -> Result<(), Error> {
     Ok(())
 }
 
-fn open<'p>(fleet: &FleetPlan, part: &'p Part) -> Result<Source<'p>, Error> {
-    let mut reader = Reader::open(&part.attempt.dir.join(record::folder::EVENTS))?;
+fn open<'p>(fleet: &FleetPlan, dir: &RunDir, part: &'p Part) -> Result<Source<'p>, Error> {
+    let mut reader = Reader::of_run(&part.attempt.open(dir)?)?;
     let ours = fleet.slots(part.attempt.block).map(|slot| slot.trial);
     Ok(Source {
         next: reader.next_entry()?,
@@ -391,8 +389,7 @@ fn alone(part: &Part) -> Option<Evidence> {
     })
 }
 
-fn report(run: &Run, dir: &Path) -> Result<(), Error> {
-    let folder = rundir::RunDir::open(dir)?;
+fn report(run: &Run, dir: &RunDir) -> Result<(), Error> {
     for (name, format) in [
         ("report.txt", report::Format::Text),
         ("report.html", report::Format::Html),
@@ -401,8 +398,8 @@ fn report(run: &Run, dir: &Path) -> Result<(), Error> {
             format,
             ..report::Options::default()
         };
-        let text = report::render(run, Some(dir), &options)?;
-        folder.replace(name, text.as_bytes())?;
+        let text = report::render(run, Some(dir.path()), &options)?;
+        dir.replace(name, text.as_bytes())?;
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! How far the blocks are.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use record::Run;
+use rundir::RunDir;
 use serde::Serialize;
 
 use crate::attempts::Attempt;
@@ -63,12 +63,11 @@ impl BlockStatus {
     }
 }
 
-/// All blocks of a fleet.
+/// All blocks of an opened fleet.
 ///
 /// # Errors
-/// It is none, or cannot be read.
-pub fn of(run: &Path) -> Result<Vec<BlockStatus>, Error> {
-    let fleet = FleetPlan::load(run)?;
+/// Its attempts cannot be listed.
+pub fn of(dir: &RunDir, fleet: &FleetPlan) -> Result<Vec<BlockStatus>, Error> {
     let mut blocks: Vec<BlockStatus> = (0..fleet.plan.blocks)
         .map(|block| BlockStatus {
             block,
@@ -76,16 +75,17 @@ pub fn of(run: &Path) -> Result<Vec<BlockStatus>, Error> {
             attempts: Vec::new(),
         })
         .collect();
-    for attempt in Attempt::all(run)? {
+    for attempt in Attempt::all(dir)? {
         if let Some(block) = blocks.get_mut(attempt.block as usize) {
-            block.attempts.push(look(&attempt));
+            block.attempts.push(look(dir, &attempt));
         }
     }
     Ok(blocks)
 }
 
-fn look(attempt: &Attempt) -> AttemptStatus {
-    let locked = record::folder::writer(&attempt.dir).is_some();
+fn look(fleet: &RunDir, attempt: &Attempt) -> AttemptStatus {
+    let dir = attempt.open(fleet).ok();
+    let locked = dir.as_ref().and_then(record::folder::writer).is_some();
     let unread = AttemptStatus {
         number: attempt.number,
         state: if locked {
@@ -97,7 +97,7 @@ fn look(attempt: &Attempt) -> AttemptStatus {
         finished: 0,
         failed: 0,
     };
-    let Ok(run) = Run::load(&attempt.dir) else {
+    let Some(run) = dir.and_then(|dir| Run::read(&dir).ok()) else {
         return unread;
     };
     let of = |is: fn(&record::Status) -> bool| {

@@ -77,7 +77,9 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
         };
     }
     if let Some(error) = error.downcast_ref::<::fleet::Error>() {
-        return if error.is_usage() {
+        return if error.is_refusal() {
+            exit::REFUSED
+        } else if error.is_usage() {
             exit::USAGE
         } else {
             exit::TROUBLE

@@ -69,6 +69,6 @@ pub use interrupt::Interrupt;
 pub use needs::Needs;
 pub use planning::{PlanRequest, Planned, RanksRequest, plan};
 pub use progress::Silent;
-pub use session::{Ending, Finished, Request, probe, resume, start};
+pub use session::{Ending, Finished, Request, probe, resume, start, start_in};
 pub use target::{GuestMachine, GuestTarget, Target};
 pub use watch::Watcher;

@@ -41,8 +41,6 @@ pub struct Request {
     pub target: Target,
     /// Why this target was chosen, in one line.
     pub why: Option<String>,
-    /// The run's folder, to be made.
-    pub out: PathBuf,
     /// The command line, for the log.
     pub command: Vec<String>,
     /// fslab's version and commit.
@@ -70,19 +68,42 @@ pub struct Finished {
     pub ending: Ending,
 }
 
-/// Begins a run.
+/// Begins a run in the folder `out`, which it makes.
 ///
 /// # Errors
 /// Before the folder is made: a plan that cannot run here, a refused device. After: recording
 /// trouble; everything mounted is undone.
 pub fn start(
     request: &Request,
+    out: &Path,
     watcher: &dyn Watcher,
     interrupt: &Interrupt,
 ) -> Result<Finished, Error> {
-    preflight::check(&request.plan, &request.target, &request.out)?;
-    let folder = RunFolder::create(&request.out)?;
-    let mut log = Log::create(&folder.events())?;
+    preflight::check(&request.plan, &request.target, out)?;
+    begin(request, RunFolder::create(out)?, watcher, interrupt)
+}
+
+/// Begins a run in an empty folder that is open.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_in(
+    request: &Request,
+    dir: RunDir,
+    watcher: &dyn Watcher,
+    interrupt: &Interrupt,
+) -> Result<Finished, Error> {
+    preflight::check(&request.plan, &request.target, dir.path())?;
+    begin(request, RunFolder::begin(dir)?, watcher, interrupt)
+}
+
+fn begin(
+    request: &Request,
+    folder: RunFolder,
+    watcher: &dyn Watcher,
+    interrupt: &Interrupt,
+) -> Result<Finished, Error> {
+    let mut log = Log::create(folder.opened())?;
     let begun = Event::RunStarted {
         format: record::FORMAT,
         run: folder.name().to_owned(),
@@ -144,7 +165,7 @@ pub fn resume(
     interrupt: &Interrupt,
 ) -> Result<Finished, Error> {
     let folder = RunFolder::open_to_write(dir)?;
-    let run = Run::load(dir)?;
+    let run = Run::read(folder.opened())?;
     let target: Target = run
         .target
         .parse()
@@ -156,7 +177,7 @@ pub fn resume(
             run,
         });
     }
-    let (mut log, _) = Log::append_to(&folder.events())?;
+    let (mut log, _) = Log::append_to(folder.opened())?;
     watcher.entry(&log.emit(Event::Resumed {
         tool: tool.to_owned(),
     })?);
@@ -230,7 +251,7 @@ impl<'a> Session<'a> {
 
     fn go(mut self) -> Result<Finished, Error> {
         keep_files_from_others();
-        let run = Run::load(self.folder.dir())?;
+        let run = Run::read(self.folder.opened())?;
         let vigil = Vigil::begin(&self.folder, self.interrupt)?;
         let mut executor = self.executor(&run.plan)?;
         let measured = self.measure(&run, &mut *executor);
@@ -366,7 +387,7 @@ impl<'a> Session<'a> {
         let dir = self.folder.dir().to_owned();
         // A loaded run is most of the lab's memory: never two at a time.
         let (remaining, trials, (finished, failed)) = {
-            let run = Run::load(&dir)?;
+            let run = Run::read(self.folder.opened())?;
             let remaining = run.remaining().len() as u32;
             // Its own guest for each trial: none of them has an end to look at.
             if remaining == 0 && !matches!(self.target, Target::Guest(_)) {
@@ -385,8 +406,8 @@ impl<'a> Session<'a> {
             self.emit(event)?;
         }
         drop(executor);
-        store::index::rebuild(&dir)?;
-        let run = Run::load(&dir)?;
+        store::index::rebuild(self.folder.opened())?;
+        let run = Run::read(self.folder.opened())?;
         write_reports(&run, self.folder.opened())?;
         let ending = if remaining > 0 {
             Ending::Interrupted { remaining }

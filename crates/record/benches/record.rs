@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// A run of many trials: the example's compilebench trial again and again.
 fn events(folder: &RunFolder) -> Result<(), record::Error> {
     let entries = example::entries();
-    let mut log = Log::create(&folder.events())?;
+    let mut log = Log::create(folder.opened())?;
     let mut start = entries[0].event.clone();
     if let Event::RunStarted { plan, .. } = &mut start {
         let slot = |trial| Slot {

@@ -7,6 +7,7 @@
 //! Looking whether a run is being written takes the lock shared for a moment; a writer that meets
 //! such a moment tries again for a tenth of a second before it gives up.
 
+use std::ffi::CString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use rundir::{RunDir, Whereabouts};
+use rundir::{Authority, RunDir, Whereabouts};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -53,7 +54,7 @@ impl RunFolder {
                     dir: dir.to_owned(),
                 });
             }
-            Ok(_) => refuse_unless_empty(dir)?,
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut builder = DirBuilder::new();
                 let made = builder.recursive(true).mode(0o755).create(dir);
@@ -61,8 +62,22 @@ impl RunFolder {
             }
             Err(error) => return Err(failed(error)),
         }
-        let mut folder = RunFolder::at(dir)?;
-        folder.dir.require_trusted()?;
+        RunFolder::begin(RunDir::open_itself(dir)?)
+    }
+
+    /// Makes the sub-folders of an opened folder, which must be empty, and locks it.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn begin(dir: RunDir) -> Result<RunFolder, Error> {
+        let path = dir.path().to_owned();
+        let failed = |cause| Error::CannotCreate {
+            dir: path.clone(),
+            cause,
+        };
+        refuse_unless_empty(&dir)?;
+        dir.require(Authority::Obeys)?;
+        let mut folder = RunFolder::of(dir);
         folder.lock = match lock(&folder.dir, &folder.name) {
             Err(Error::Io { cause, .. }) => return Err(failed(cause)),
             other => Some(other?),
@@ -70,7 +85,7 @@ impl RunFolder {
         for sub in ["telemetry", "images", "mnt"] {
             match folder.dir.make_folder(sub) {
                 Err(rundir::Error::Io { source, .. }) => return Err(failed(source)),
-                other => other?,
+                other => drop(other?),
             }
         }
         Ok(folder)
@@ -83,10 +98,11 @@ impl RunFolder {
     /// [`Error::NotARun`]; [`Error::Unsafe`]; [`Error::Io`] when it cannot be reached.
     pub fn open(dir: &Path) -> Result<RunFolder, Error> {
         let missing = || Error::not_a_run(dir);
-        let folder = RunFolder::at(dir).map_err(|error| match error {
+        let opened = RunDir::open(dir).map_err(|error| match Error::from(error) {
             Error::Io { cause, .. } if is_elsewhere(&cause) => missing(),
             other => other,
         })?;
+        let folder = RunFolder::of(opened);
         match folder.dir.read(EVENTS) {
             Ok(Some(_)) => Ok(folder),
             Ok(None) => Err(missing()),
@@ -100,44 +116,45 @@ impl RunFolder {
     /// # Errors
     /// As [`open`](Self::open), and [`Error::Locked`] while another process writes it.
     pub fn open_to_write(dir: &Path) -> Result<RunFolder, Error> {
-        let mut folder = RunFolder::open(dir)?;
-        folder.dir.require_trusted_tree()?;
+        // What is no run is said first.
+        RunFolder::open(dir)?;
+        let mut folder = RunFolder::of(RunDir::open_as(dir, Authority::ObeysAll)?);
+        if folder.dir.read(EVENTS)?.is_none() {
+            return Err(Error::not_a_run(dir));
+        }
         folder.lock = Some(lock(&folder.dir, &folder.name)?);
         Ok(folder)
     }
 
-    fn at(dir: &Path) -> Result<RunFolder, Error> {
-        let dir = RunDir::open(dir)?;
-        Ok(RunFolder {
+    fn of(dir: RunDir) -> RunFolder {
+        RunFolder {
             name: name_of(dir.path()),
             dir,
             lock: None,
-        })
+        }
     }
 
     /// Removes the folder of a run in which nothing was recorded: its empty sub-folders, its log, lock and
     /// the files named. What else is in it stays, and then the folder stays as well.
     pub fn discard(self, files: &[&str]) {
-        let dir = self.dir().to_owned();
         for sub in ["telemetry", "images", "mnt"] {
             // Not empty: something is left that `fslab clean` undoes.
-            let _ = fs::remove_dir(dir.join(sub));
+            let _ = self.dir.remove_empty(sub);
         }
         for file in files {
-            let _ = fs::remove_file(dir.join(file));
+            let _ = self.dir.remove(file);
         }
-        let left = fs::read_dir(&dir).into_iter().flatten().flatten();
         let own = [EVENTS, LOCK];
-        if left
-            .into_iter()
-            .any(|entry| !own.iter().any(|name| entry.file_name() == *name))
-        {
+        let is_own = |name: &CString| own.iter().any(|own| name.to_bytes() == own.as_bytes());
+        if !self.dir.names("").is_ok_and(|left| left.iter().all(is_own)) {
             return;
         }
         for file in own {
-            let _ = fs::remove_file(dir.join(file));
+            let _ = self.dir.remove(file);
         }
-        let _ = fs::remove_dir(&dir);
+        // Only an empty folder can be removed so, also where another has its place now.
+        let dir = self.dir();
+        let _ = fs::remove_dir(dir);
         // The usual folder of runs may have been made for this one.
         if let Some(runs) = dir.parent().filter(|runs| runs.ends_with(RUNS)) {
             let _ = fs::remove_dir(runs);
@@ -254,22 +271,20 @@ impl Presence {
     }
 }
 
-fn refuse_unless_empty(dir: &Path) -> Result<(), Error> {
-    let cannot = |cause| Error::io("read", dir, cause);
-    if dir.join(EVENTS).exists() {
-        return Err(Error::RunExists {
-            dir: dir.to_owned(),
-        });
+fn refuse_unless_empty(dir: &RunDir) -> Result<(), Error> {
+    let names = dir.names("")?;
+    let path = || dir.path().to_owned();
+    if names
+        .iter()
+        .any(|name| name.to_bytes() == EVENTS.as_bytes())
+    {
+        return Err(Error::RunExists { dir: path() });
     }
-    match fs::read_dir(dir).map_err(cannot)?.next() {
+    match names.first() {
         None => Ok(()),
         Some(found) => Err(Error::NotEmpty {
-            dir: dir.to_owned(),
-            found: found
-                .map_err(cannot)?
-                .file_name()
-                .to_string_lossy()
-                .into_owned(),
+            dir: path(),
+            found: found.to_string_lossy().into_owned(),
         }),
     }
 }
@@ -310,11 +325,10 @@ fn lock(dir: &RunDir, run: &str) -> Result<File, Error> {
 }
 
 /// The process that writes the run in `dir` now; none when none does, or when that cannot be seen.
-pub fn writer(dir: &Path) -> Option<String> {
-    let dir = RunDir::open(dir).ok()?;
+pub fn writer(dir: &RunDir) -> Option<String> {
     let file = dir.read(LOCK).ok()??;
     match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Err(Errno::AGAIN) => Some(holder(&dir)),
+        Err(Errno::AGAIN) => Some(holder(dir)),
         _ => None,
     }
 }
@@ -435,7 +449,10 @@ mod tests {
         let first = RunFolder::create(&dir).unwrap();
         fs::write(first.events(), "").unwrap();
         let me = format!("pid {}", std::process::id());
-        assert_eq!(writer(&dir).as_deref(), Some(me.as_str()));
+        assert_eq!(
+            writer(&RunDir::open(&dir).unwrap()).as_deref(),
+            Some(me.as_str())
+        );
         let message = text(RunFolder::open_to_write(&dir));
         assert_eq!(
             message,
@@ -447,10 +464,10 @@ mod tests {
         drop(first);
         // A process that another test starts at this moment has the lock's file open, too, until it executes its program.
         let begun = std::time::Instant::now();
-        while writer(&dir).is_some() && begun.elapsed().as_secs() < 10 {
+        while writer(&RunDir::open(&dir).unwrap()).is_some() && begun.elapsed().as_secs() < 10 {
             std::thread::yield_now();
         }
-        assert_eq!(writer(&dir), None);
+        assert_eq!(writer(&RunDir::open(&dir).unwrap()), None);
         RunFolder::open_to_write(&dir).unwrap();
     }
 

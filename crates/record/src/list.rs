@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rundir::RunDir;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -138,7 +139,7 @@ fn look(dir: &Path) -> Listing {
     let mut listing = nameless(dir);
     // First the lock, then the log: a run that ends in between is listed as running, never as
     // stopped.
-    let running = writer(dir);
+    let running = RunDir::open(dir).ok().and_then(|dir| writer(&dir));
     let run = match Run::load(dir) {
         Ok(run) => run,
         Err(error) => {

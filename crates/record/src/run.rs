@@ -6,6 +6,7 @@ mod trial;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rundir::RunDir;
 use study::{Cell, Plan, Slot};
 
 use crate::error::Error;
@@ -100,16 +101,21 @@ impl Run {
     /// # Errors
     /// [`Error::NotARun`], [`Error::NothingRecorded`], and those of [`log::read`](crate::log::read).
     pub fn load(dir: &Path) -> Result<Run, Error> {
-        let folder = RunFolder::open(dir)?;
-        let log = folder.opened().read(EVENTS)?;
-        let log = log.ok_or_else(|| Error::not_a_run(dir))?;
-        let mut reader = Reader::of(log, &folder.events());
+        Run::read(RunFolder::open(dir)?.opened())
+    }
+
+    /// Loads the run of a folder that is open.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn read(dir: &RunDir) -> Result<Run, Error> {
+        let mut reader = Reader::of_run(dir)?;
         let first = reader.next_entry()?;
         let id = identity::id_of_line(reader.line());
         let mut run = first
             .and_then(|first| Run::begin(&first, id))
             .ok_or_else(|| Error::NothingRecorded {
-                dir: dir.to_owned(),
+                dir: dir.path().to_owned(),
             })?;
         while let Some(entry) = reader.next_entry()? {
             run.apply(&entry);

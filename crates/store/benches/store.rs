@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use fixtures::example;
 use record::{Event, Log, RunFolder};
+use rundir::RunDir;
 use store::{Format, Location, Selector, Store, index};
 use study::Slot;
 
@@ -21,7 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let large = temp.path().join("large");
     run(&large, 0, TRIALS)?;
     let begin = Instant::now();
-    let path = index::rebuild(&large)?;
+    index::rebuild(&RunDir::open(&large)?)?;
+    let path = large.join(index::NAME);
     println!(
         "index of {TRIALS} trials: {:.2} s, {:.1} MiB",
         seconds(begin),
@@ -66,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn run(dir: &Path, seed: u64, trials: u32) -> Result<(), Box<dyn Error>> {
     let folder = RunFolder::create(dir)?;
     let entries = example::entries();
-    let mut log = Log::create(&folder.events())?;
+    let mut log = Log::create(folder.opened())?;
     let slot = |trial| Slot {
         trial,
         block: trial,

@@ -441,7 +441,8 @@ impl Script {
 fn save(folder: &RunFolder, entries: &[Entry]) -> Result<(), Error> {
     let path = folder.events();
     let failed = |cause: std::io::Error| record::Error::io("write", &path, cause);
-    let mut file = fs::File::create_new(&path).map_err(failed)?;
+    let created = folder.opened().create_new(record::folder::EVENTS);
+    let mut file = created.map_err(record::Error::from)?;
     for entry in entries {
         let mut line = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
         line.push(b'\n');

@@ -17,15 +17,18 @@
 pub(crate) mod context;
 mod fill;
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
+use record::Run;
 use record::log::Reader;
-use record::{Run, RunFolder};
-use rusqlite::Connection;
+use rundir::RunDir;
+use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Error;
 
+/// Name of the index in a run's folder.
+pub const NAME: &str = "index.sqlite";
 /// The tables.
 const SCHEMA: &str = include_str!("index/schema.sql");
 /// The build's file is thrown away on any trouble, so nothing in it needs a journal.
@@ -34,43 +37,40 @@ const BUILD: &str =
                      pragma temp_store = memory; pragma locking_mode = exclusive;";
 
 /// Builds the index of a run's folder from its log and puts it in place of the one that is there.
-/// Returns its path. A run that is still being written gives an index of what it has so far.
+/// A run that is still being written gives an index of what it has so far.
+///
+/// SQLite opens files by path. It follows no link then, and what it made counts only when it is in the opened folder.
 ///
 /// # Errors
 /// Those of [`log::read`](record::log::read); [`Error::Index`]; [`Error::Io`].
-pub fn rebuild(dir: &Path) -> Result<PathBuf, Error> {
-    let folder = RunFolder::open(dir)?;
-    let index = path_of(&folder);
-    let build = Build(
-        folder
-            .dir()
-            .join(format!("index.sqlite.new-{}", std::process::id())),
-    );
-    remove(&build.0)?;
-    fill_file(&folder, &build.0)?;
-    File::open(&build.0)
+pub fn rebuild(dir: &RunDir) -> Result<(), Error> {
+    let build = Build {
+        dir,
+        name: format!("index.sqlite.new-{}", std::process::id()),
+    };
+    dir.remove(&build.name).map_err(record::Error::from)?;
+    fill_file(dir, &dir.path().join(&build.name))?;
+    let made = dir.read_trusted(&build.name).map_err(record::Error::from)?;
+    let path = dir.path().join(&build.name);
+    made.ok_or_else(|| io::ErrorKind::NotFound.into())
         .and_then(|file| file.sync_all())
-        .map_err(|cause| record::Error::io("sync", &build.0, cause))?;
-    fs::rename(&build.0, &index).map_err(|cause| record::Error::io("replace", &index, cause))?;
-    Ok(index)
+        .map_err(|cause| record::Error::io("sync", &path, cause))?;
+    dir.rename(&build.name, NAME).map_err(record::Error::from)?;
+    Ok(())
 }
 
-/// The index of a run's folder.
-pub fn path_of(folder: &RunFolder) -> PathBuf {
-    folder.dir().join("index.sqlite")
-}
-
-fn fill_file(folder: &RunFolder, path: &Path) -> Result<(), Error> {
+fn fill_file(dir: &RunDir, path: &Path) -> Result<(), Error> {
     let sql = |cause| Error::Index {
-        path: path_of(folder),
+        path: dir.path().join(NAME),
         cause,
     };
-    let mut connection = Connection::open(path).map_err(sql)?;
+    let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(sql)?;
     connection
         .execute_batch(BUILD)
         .and_then(|()| connection.execute_batch(SCHEMA))
         .map_err(sql)?;
-    let mut reader = Reader::open(&folder.events())?;
+    let mut reader = Reader::of_run(dir)?;
     let transaction = connection.transaction().map_err(sql)?;
     let mut filler = fill::Filler::new(&transaction);
     while let Some(entry) = reader.next_entry()? {
@@ -78,27 +78,21 @@ fn fill_file(folder: &RunFolder, path: &Path) -> Result<(), Error> {
     }
     if filler.has_repeats() {
         // Which of two trials counts is the fold's to decide.
-        filler.replaced(&Run::load(folder.dir())?).map_err(sql)?;
+        filler.replaced(&Run::read(dir)?).map_err(sql)?;
     }
     transaction.commit().map_err(sql)?;
     connection.close().map_err(|(_, cause)| sql(cause))
 }
 
-fn remove(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
-            Err(record::Error::io("remove", path, cause).into())
-        }
-        _ => Ok(()),
-    }
+/// The file being built; removed unless it was renamed.
+struct Build<'d> {
+    dir: &'d RunDir,
+    name: String,
 }
 
-/// The file being built; removed unless it was renamed.
-struct Build(PathBuf);
-
-impl Drop for Build {
+impl Drop for Build<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = self.dir.remove(&self.name);
     }
 }
 

@@ -1,11 +1,15 @@
 //! `fslab fleet`: a run's blocks on many nodes.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::path::Path;
 use std::process::Command;
 
-use ::fleet::{FleetPlan, block, gather, nodes, script, status};
+use ::fleet::block::Block;
+use ::fleet::{FleetPlan, gather, nodes, script, status};
 use lab::{Interrupt, Planned};
+use rundir::RunDir;
 use words::plural;
 
 use crate::cli::fleet::{FleetBlockArgs, FleetStatusArgs, FleetSubmitArgs};
@@ -17,66 +21,65 @@ use crate::{exit, out};
 const SCRIPT: &str = "sbatch.sh";
 
 pub(crate) fn submit(args: &FleetSubmitArgs) -> anyhow::Result<u8> {
-    let (run, blocks) = if args.missing {
-        let run = PathBuf::from(&args.study.study);
-        let blocks = status::missing(&status::of(&run)?);
-        (std::path::absolute(&run)?, blocks)
+    let (dir, fleet, blocks) = if args.missing {
+        let (dir, fleet) = FleetPlan::open(Path::new(&args.study.study))?;
+        let blocks = status::missing(&status::of(&dir, &fleet)?);
+        (dir, fleet, blocks)
     } else {
-        let run = write(args)?;
-        let blocks = (0..FleetPlan::load(&run)?.plan.blocks).collect();
-        (run, blocks)
+        let (dir, fleet) = write(args)?;
+        let blocks = (0..fleet.plan.blocks).collect();
+        (dir, fleet, blocks)
     };
     if blocks.is_empty() {
         out::say("fslab: no block is missing; `fslab fleet gather` makes one run of them");
         return Ok(exit::OK);
     }
-    let fleet = FleetPlan::load(&run)?;
     let program = std::env::current_exe()?;
-    let text = script::sbatch(&fleet, &run, &program, &blocks, args.at_once);
-    let path = run.join(SCRIPT);
-    std::fs::write(&path, text)?;
-    submitted(&run, &path, &blocks, args)
+    let text = script::sbatch(&fleet, dir.path(), &program, &blocks, args.at_once);
+    dir.replace(SCRIPT, text.as_bytes())
+        .map_err(::fleet::Error::from)?;
+    submitted(&dir, &text, &blocks, args)
 }
 
 /// The folder with its plan.
-fn write(args: &FleetSubmitArgs) -> anyhow::Result<PathBuf> {
+fn write(args: &FleetSubmitArgs) -> anyhow::Result<(RunDir, FleetPlan)> {
     let tags = record::tags::collect(&args.tag).map_err(lab::Error::Preflight)?;
     let Planned { plan, target, why } = planned(&args.study, &args.target)?;
     let run = args
         .out
         .clone()
         .unwrap_or_else(|| record::folder::default_dir(&plan.study, jiff::Zoned::now().datetime()));
-    let run = std::path::absolute(run)?;
     let command = std::env::args().collect();
     let mut fleet = FleetPlan::new(plan, target.to_string(), tool(), command, tags);
     fleet.why = why;
-    fleet.write(&run)?;
-    Ok(run)
+    Ok((fleet.write(&run)?, fleet))
 }
 
+/// Hands the script to sbatch.
 fn submitted(
-    run: &Path,
-    path: &Path,
+    dir: &RunDir,
+    script: &str,
     blocks: &[u32],
     args: &FleetSubmitArgs,
 ) -> anyhow::Result<u8> {
-    let shown = out::path(run);
+    let shown = out::path(dir.path());
     let count = plural(blocks.len() as u64, "block");
     if args.dry_run {
         out::say(&format!(
             "fslab: {count} in {shown}; nothing is submitted: `sbatch {}`, or `fslab fleet block {shown} NUMBER` for each",
-            out::path(path)
+            out::path(&dir.path().join(SCRIPT))
         ));
         return Ok(exit::OK);
     }
-    let log = run.join("logs").join("block-%a.log");
-    let sbatch = Command::new("sbatch")
+    let log = dir.path().join("logs").join("block-%a.log");
+    // The script itself, and not its path: the folder above may be another's to change.
+    let mut sbatch = Command::new("sbatch");
+    sbatch
         .arg("--parsable")
         .arg(format!("--output={}", log.display()))
         .args(&args.sbatch)
-        .arg(path)
-        .output();
-    match sbatch {
+        .stdin(with_text(script)?);
+    match sbatch.output() {
         Ok(answer) if answer.status.success() => {
             let job = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
             out::print(&format!("{job}\n"))?;
@@ -101,12 +104,19 @@ fn submitted(
     }
 }
 
+/// A file of this text, without a name.
+fn with_text(text: &str) -> std::io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
 pub(crate) fn block(args: &FleetBlockArgs) -> anyhow::Result<u8> {
-    let run = std::path::absolute(&args.run)?;
-    let request = block::request(&run, args.block, tool(), std::env::args().collect())?;
+    let block = Block::take(&args.run, args.block, tool(), std::env::args().collect())?;
     let interrupt = Interrupt::on_signals()?;
-    let terminal = RunTerminal::new(request.plan.slots.len(), args.format);
-    let finished = block::run(&request, &terminal, &interrupt)?;
+    let terminal = RunTerminal::new(block.request.plan.slots.len(), args.format);
+    let finished = block.run(&terminal, &interrupt)?;
     let lost = terminal.finish();
     // A report of one block would be read as the run's.
     let format = match args.format {
@@ -117,7 +127,8 @@ pub(crate) fn block(args: &FleetBlockArgs) -> anyhow::Result<u8> {
 }
 
 pub(crate) fn status(args: &FleetStatusArgs) -> anyhow::Result<u8> {
-    let blocks = status::of(&args.run)?;
+    let (dir, fleet) = FleetPlan::open(&args.run)?;
+    let blocks = status::of(&dir, &fleet)?;
     match args.format {
         DocumentFormat::Text => out::print(&status::text(&blocks))?,
         DocumentFormat::Json => out::print(&serde_json::to_string_pretty(&blocks)?)?,

@@ -25,7 +25,6 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         target,
         why,
         plan,
-        out,
         command: std::env::args().collect(),
         tool: tool(),
         tags,
@@ -34,7 +33,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<u8> {
         facts: std::collections::BTreeMap::new(),
         noise: Arc::new(lab::noise::Host),
     };
-    let finished = lab::start(&request, &terminal, &interrupt)?;
+    let finished = lab::start(&request, &out, &terminal, &interrupt)?;
     let lost = terminal.finish();
     finish(&finished, args.format, lost)
 }

@@ -225,8 +225,8 @@ fn kernels_that_differ_are_refused() {
 /// A scheduler of three nodes: `sbatch` is a script that runs each element of the array, the second one twice since its node dies.
 const SBATCH: &str = r##"#!/bin/bash
 set -e
-for last; do :; done
-script=$last
+script=$PWD/from-stdin.sh
+cat > "$script"
 array=$(sed -n 's/^#SBATCH --array=//p' "$script")
 for option in --exclusive --requeue --open-mode=append --export=NIL --signal=B:TERM@120; do
   grep -qx "#SBATCH $option" "$script"

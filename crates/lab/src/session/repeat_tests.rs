@@ -127,7 +127,6 @@ fn run(folder: &Path, times: u32, noisy: u32, stop: Option<&Interrupt>) -> Finis
         plan,
         target: Target::LoopImages,
         why: None,
-        out: folder.join("out"),
         command: vec!["test".into()],
         tool: "test".into(),
         tags: record::Tags::new(),
@@ -137,7 +136,13 @@ fn run(folder: &Path, times: u32, noisy: u32, stop: Option<&Interrupt>) -> Finis
         }),
     };
     let quiet = Interrupt::manual();
-    start(&request, &director, stop.unwrap_or(&quiet)).unwrap()
+    start(
+        &request,
+        &folder.join("out"),
+        &director,
+        stop.unwrap_or(&quiet),
+    )
+    .unwrap()
 }
 
 fn is_marked(run: &Run, trial: u32) -> bool {

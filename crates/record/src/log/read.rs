@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use rundir::{Line, Lines};
+use rundir::{Line, Lines, RunDir};
 use serde_json::Value;
 use study::Plan;
 
 use crate::error::Error;
 use crate::event::{Entry, Event, FORMAT};
+use crate::names::EVENTS;
 
 /// Longest line of a log, in bytes. The plan of 100,000 trials takes 10 MB.
 pub(super) const LONGEST: usize = 32 << 20;
@@ -67,6 +68,16 @@ impl Reader<BufReader<File>> {
     /// [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         Ok(Reader::of(rundir::open_regular(path)?, path))
+    }
+
+    /// Opens the log of a run whose folder is open.
+    ///
+    /// # Errors
+    /// [`Error::NotARun`]; [`Error::Unsafe`]; [`Error::Io`].
+    pub fn of_run(dir: &RunDir) -> Result<Self, Error> {
+        let log = dir.read(EVENTS)?;
+        let log = log.ok_or_else(|| Error::not_a_run(dir.path()))?;
+        Ok(Reader::of(log, &dir.path().join(EVENTS)))
     }
 
     /// Reads a log that is open; `path` is for messages.

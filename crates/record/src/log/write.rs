@@ -10,6 +10,7 @@ use rundir::RunDir;
 use crate::error::Error;
 use crate::event::{Entry, Event};
 use crate::log::read::{LONGEST, Loaded, Reader};
+use crate::names::EVENTS;
 
 /// A log open for writing. Take the folder's lock first.
 #[derive(Debug)]
@@ -22,33 +23,32 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins a log; the file must not be there.
+    /// Begins the log of a run's folder; there must be none.
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn create(path: &Path) -> Result<Log, Error> {
-        let (dir, name) = place(path)?;
-        let sink = dir.create_new(name)?;
+    pub fn create(dir: &RunDir) -> Result<Log, Error> {
+        let sink = dir.create_new(EVENTS)?;
         dir.sync()?;
         Ok(Log {
             sink,
-            path: path.to_owned(),
+            path: dir.path().join(EVENTS),
             next: 0,
             length: 0,
             broken: false,
         })
     }
 
-    /// Reopens a log to go on with it. A torn last line is first copied to the end of
+    /// Reopens a run's log to go on with it. A torn last line is first copied to the end of
     /// `events.jsonl.torn`, then cut off; [`Loaded::torn`] reports it.
     ///
     /// # Errors
     /// As [`read`](crate::log::read), [`Error::Io`], and [`Error::Unsafe`] for a link or what is no file.
-    pub fn append_to(path: &Path) -> Result<(Log, Loaded), Error> {
-        let (dir, name) = place(path)?;
-        let log = dir.read_trusted(name)?;
-        let log = log.ok_or_else(|| Error::io("open", path, io::ErrorKind::NotFound))?;
-        let mut reader = Reader::of(log, path);
+    pub fn append_to(dir: &RunDir) -> Result<(Log, Loaded), Error> {
+        let path = dir.path().join(EVENTS);
+        let log = dir.read_trusted(EVENTS)?;
+        let log = log.ok_or_else(|| Error::io("open", &path, io::ErrorKind::NotFound))?;
+        let mut reader = Reader::of(log, &path);
         let mut entries = Vec::new();
         while let Some(entry) = reader.next_entry()? {
             entries.push(entry);
@@ -58,10 +58,10 @@ impl Log {
             torn: reader.torn(),
         };
         let mut length = reader.good_bytes();
-        let cannot = |cause| Error::io("repair", path, cause);
-        let mut sink = dir.append(name)?;
+        let cannot = |cause| Error::io("repair", &path, cause);
+        let mut sink = dir.append(EVENTS)?;
         if loaded.torn.is_some() {
-            keep_torn(&dir, name, &mut sink, length)?;
+            keep_torn(dir, &mut sink, length)?;
             sink.set_len(length)
                 .and_then(|()| sink.sync_data())
                 .map_err(cannot)?;
@@ -75,7 +75,7 @@ impl Log {
         Ok((
             Log {
                 sink,
-                path: path.to_owned(),
+                path,
                 next,
                 length,
                 broken: false,
@@ -214,9 +214,9 @@ fn write_whole(sink: &mut impl Write, line: &[u8]) -> io::Result<()> {
 }
 
 /// Copies what follows `good` to the end of `<log>.torn`.
-fn keep_torn(dir: &RunDir, name: &str, log: &mut File, good: u64) -> Result<(), Error> {
+fn keep_torn(dir: &RunDir, log: &mut File, good: u64) -> Result<(), Error> {
     use std::io::{Seek, SeekFrom};
-    let torn = format!("{name}.torn");
+    let torn = format!("{EVENTS}.torn");
     let mut copy = dir.append(&torn)?;
     let mut copied = || {
         log.seek(SeekFrom::Start(good))?;
@@ -225,17 +225,6 @@ fn keep_torn(dir: &RunDir, name: &str, log: &mut File, good: u64) -> Result<(), 
         copy.sync_data()
     };
     copied().map_err(|cause| Error::io("write", &dir.path().join(&torn), cause))
-}
-
-/// The folder of a log, opened, and the log's name in it.
-fn place(path: &Path) -> Result<(RunDir, &str), Error> {
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| Error::io("open", path, io::ErrorKind::InvalidFilename))?;
-    Ok((RunDir::open(folder)?, name))
 }
 
 #[cfg(test)]

@@ -39,8 +39,15 @@ impl Writer {
     /// # Errors
     /// [`Error::Io`].
     pub fn create(path: &Path) -> Result<Writer, Error> {
+        Writer::of(rundir::create_file(path)?, path)
+    }
+
+    /// Begins an empty file that is open; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of(mut sink: File, path: &Path) -> Result<Writer, Error> {
         let cannot = |cause| Error::io("create", path, cause);
-        let mut sink = rundir::create_file(path)?;
         let mut head = MAGIC.to_vec();
         head.extend(VERSION.to_le_bytes());
         sink.write_all(&head).map_err(cannot)?;

@@ -9,6 +9,7 @@ use std::time::Instant;
 use fixtures::example;
 use record::telemetry::{Reader, Writer};
 use record::{Error, Log, Run, RunFolder, State};
+use rundir::RunDir;
 
 /// A run that was stopped, with a torn last line.
 fn stopped(dir: &Path) {
@@ -80,7 +81,7 @@ fn a_log_that_is_a_link_is_not_read() {
         error.contains("events.jsonl: refused: it is a symbolic link"),
         "{error}"
     );
-    let error = Log::append_to(&run.join("events.jsonl"))
+    let error = Log::append_to(&RunDir::open(&run).unwrap())
         .unwrap_err()
         .to_string();
     assert!(error.contains("it is a symbolic link"), "{error}");
@@ -97,7 +98,7 @@ fn a_torn_line_is_not_kept_through_a_link() {
     let victim = temp.path().join("victim");
     fs::write(&victim, "data").unwrap();
     symlink(&victim, run.join("events.jsonl.torn")).unwrap();
-    let error = Log::append_to(&run.join("events.jsonl")).unwrap_err();
+    let error = Log::append_to(&RunDir::open(&run).unwrap()).unwrap_err();
     assert!(matches!(error, Error::Unsafe(_)), "{error}");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "data");
 }

@@ -29,14 +29,14 @@ fn write_until_killed(dir: &Path) {
     let (mut log, folder);
     if dir.join("events.jsonl").exists() {
         folder = RunFolder::open_to_write(dir).unwrap();
-        log = Log::append_to(&folder.events()).unwrap().0;
+        log = Log::append_to(folder.opened()).unwrap().0;
         log.emit(Event::Resumed {
             tool: "test".into(),
         })
         .unwrap();
     } else {
         folder = RunFolder::create(dir).unwrap();
-        log = Log::create(&folder.events()).unwrap();
+        log = Log::create(folder.opened()).unwrap();
         log.emit(example::entries().remove(0).event).unwrap();
     }
     let events: Vec<Event> = example::entries()

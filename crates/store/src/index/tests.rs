@@ -1,11 +1,18 @@
 //! The index says what the fold says.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use rusqlite::types::Value;
 
 use super::*;
 use fixtures::example;
 use record::folder::EVENTS;
 use record::{Entry, Event, FailureKind, Ledger, Run, Status};
+
+fn opened(dir: &Path) -> RunDir {
+    RunDir::open(dir).unwrap()
+}
 
 fn put(dir: &Path, entries: &[Entry]) {
     let lines: Vec<String> = entries
@@ -18,8 +25,8 @@ fn put(dir: &Path, entries: &[Entry]) {
 fn built(entries: &[Entry]) -> (tempfile::TempDir, Connection) {
     let temp = tempfile::tempdir().unwrap();
     put(temp.path(), entries);
-    let path = rebuild(temp.path()).unwrap();
-    let db = Connection::open(path).unwrap();
+    rebuild(&opened(temp.path())).unwrap();
+    let db = Connection::open(temp.path().join(NAME)).unwrap();
     (temp, db)
 }
 
@@ -202,10 +209,10 @@ fn it_can_be_deleted_and_rebuilt_and_leaves_no_other_file() {
     let path = temp.path().join("index.sqlite");
     let first = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    rebuild(temp.path()).unwrap();
+    rebuild(&opened(temp.path())).unwrap();
     assert_eq!(fs::read(&path).unwrap(), first);
     fs::write(temp.path().join(EVENTS), "{\"format\": 99}\n").unwrap();
-    let message = rebuild(temp.path()).unwrap_err().to_string();
+    let message = rebuild(&opened(temp.path())).unwrap_err().to_string();
     assert!(message.contains("newer"), "{message}");
     assert_eq!(fs::read(&path).unwrap(), first, "the old index stays");
     let left: Vec<_> = fs::read_dir(temp.path())
@@ -213,4 +220,30 @@ fn it_can_be_deleted_and_rebuilt_and_leaves_no_other_file() {
         .map(|e| e.unwrap().file_name())
         .collect();
     assert_eq!(left.len(), 2, "{left:?}");
+}
+
+/// A link that waits for the build's file is removed, and one on the way to the folder is refused: SQLite writes through neither.
+#[test]
+fn no_link_is_written_through() {
+    let temp = tempfile::tempdir().unwrap();
+    let run = temp.path().join("run");
+    fs::create_dir(&run).unwrap();
+    put(&run, &example::entries());
+    fs::write(temp.path().join("victim"), "kept").unwrap();
+    let waiting = format!("index.sqlite.new-{}", std::process::id());
+    symlink(temp.path().join("victim"), run.join(waiting)).unwrap();
+    let dir = opened(&run);
+    rebuild(&dir).unwrap();
+    assert!(run.join(NAME).symlink_metadata().unwrap().is_file());
+    // The folder is moved, and a link to another is in its place.
+    fs::rename(&run, temp.path().join("moved")).unwrap();
+    let other = temp.path().join("other");
+    fs::create_dir(&other).unwrap();
+    symlink(&other, &run).unwrap();
+    rebuild(&dir).unwrap_err();
+    assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_to_string(temp.path().join("victim")).unwrap(),
+        "kept"
+    );
 }

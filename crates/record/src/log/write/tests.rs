@@ -12,8 +12,12 @@ use crate::example;
 use crate::log::{Torn, read};
 use crate::run::{Run, Status};
 
-fn write_example(path: &Path) -> Vec<Entry> {
-    let mut log = Log::create(path).unwrap();
+fn opened(dir: &Path) -> RunDir {
+    RunDir::open(dir).unwrap()
+}
+
+fn write_example(dir: &Path) -> Vec<Entry> {
+    let mut log = Log::create(&opened(dir)).unwrap();
     let events = example::entries().into_iter().map(|entry| entry.event);
     events.map(|event| log.emit(event).unwrap()).collect()
 }
@@ -61,7 +65,7 @@ fn parse(bytes: &[u8]) -> Result<(Vec<Entry>, Option<Torn>), Error> {
 fn what_is_written_is_read() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("events.jsonl");
-    let written = write_example(&path);
+    let written = write_example(temp.path());
     let loaded = read(&path).unwrap();
     assert_eq!(loaded.entries, written);
     assert_eq!(loaded.torn, None);
@@ -70,7 +74,7 @@ fn what_is_written_is_read() {
         Run::fold(&written).unwrap()
     );
     assert!(
-        Log::create(&path).is_err(),
+        Log::create(&opened(temp.path())).is_err(),
         "an existing log is never begun anew"
     );
 }
@@ -79,7 +83,7 @@ fn what_is_written_is_read() {
 fn each_event_is_in_the_file_when_emit_returns() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("events.jsonl");
-    let mut log = Log::create(&path).unwrap();
+    let mut log = Log::create(&opened(temp.path())).unwrap();
     for (n, entry) in short().into_iter().enumerate() {
         log.emit(entry.event).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), n + 1);
@@ -122,7 +126,7 @@ fn every_truncation_can_be_gone_on_with() {
         let copy = temp.path().join("events.jsonl.torn");
         let _ = fs::remove_file(&copy);
         fs::write(&path, &all[..length]).unwrap();
-        let (mut log, before) = Log::append_to(&path).unwrap();
+        let (mut log, before) = Log::append_to(&opened(temp.path())).unwrap();
         if before.entries.is_empty() {
             assert!(log.is_empty() && copy.exists());
             continue;
@@ -253,7 +257,7 @@ fn a_plan_that_contradicts_itself_is_refused() {
 fn numbers_that_are_not_finite_are_refused_and_the_log_goes_on() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("events.jsonl");
-    let mut log = Log::create(&path).unwrap();
+    let mut log = Log::create(&opened(temp.path())).unwrap();
     log.emit(short().remove(0).event).unwrap();
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let ledger = Ledger {
@@ -295,7 +299,7 @@ fn a_full_disk_leaves_no_torn_line_needs_root() {
     .unwrap();
     let outcome = std::panic::catch_unwind(|| {
         let path = temp.path().join("events.jsonl");
-        let mut log = Log::create(&path).unwrap();
+        let mut log = Log::create(&opened(temp.path())).unwrap();
         log.emit(short().remove(0).event).unwrap();
         // Lines that do not divide a page, so that the last one goes in partly.
         let (count, error) = (1..1000)
