@@ -8,7 +8,6 @@
 //! failing check is answered with that output. A check that finds errors, crashes or runs out of
 //! time makes its trial invalid, because the workload before it should have left a clean filesystem.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use progress::{Progress, Step};
 use record::{Event, MemoryPressure, Usage};
 use rig::Prepared;
 use rig::fsck::{self, Verdict};
+use rundir::RunDir;
 use study::{CheckSpec, Checker, FilesystemKind};
 use workload::PhaseReport;
 
@@ -44,7 +44,7 @@ pub(crate) struct Job<'a> {
     /// Whether `fslab check` records its requests.
     pub(crate) recorded: bool,
     /// The run's folder.
-    pub(crate) folder: &'a Path,
+    pub(crate) folder: &'a RunDir,
     pub(crate) watcher: &'a dyn Watcher,
     pub(crate) interrupt: &'a Interrupt,
 }
@@ -113,7 +113,7 @@ fn arguments(job: &Job<'_>) -> Vec<String> {
     if job.recorded && job.spec.checker == Checker::Fslab {
         let file = estimate::file(job.folder, job.trial, "check");
         // Without the folder the program says what it cannot write.
-        let _ = file.parent().map(fs::create_dir_all);
+        let _ = job.folder.make_folder(estimate::FOLDER);
         extra.extend(["--record".to_owned(), file.display().to_string()]);
     }
     extra
@@ -177,9 +177,8 @@ pub(crate) fn usage(report: &fsck::Report) -> Usage {
 }
 
 /// Keeps what the program printed; where, or why not.
-fn keep(run: &Path, trial: u32, report: &fsck::Report) -> Result<PathBuf, String> {
-    let folder = run.join(FOLDER);
-    let path = folder.join(format!("trial-{:04}.txt", trial + 1));
+fn keep(run: &RunDir, trial: u32, report: &fsck::Report) -> Result<PathBuf, String> {
+    let name = format!("{FOLDER}/trial-{:04}.txt", trial + 1);
     let text = format!(
         "# {}\n# {}\n# {}\n{}",
         report.argv.join(" "),
@@ -187,10 +186,9 @@ fn keep(run: &Path, trial: u32, report: &fsck::Report) -> Result<PathBuf, String
         report.explanation,
         report.output
     );
-    fs::create_dir_all(&folder)
-        .and_then(|()| fs::write(&path, text))
-        .map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(path)
+    run.replace(&name, text.as_bytes())
+        .map_err(|error| error.to_string())?;
+    Ok(run.path().join(name))
 }
 
 /// The program's name, without its path.

@@ -7,8 +7,7 @@
 //!
 //! An estimate that fails does not fail its trial: what was measured is as good without.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use blktrace::Trace;
 use device::replay::{Mode, Options};
@@ -17,6 +16,7 @@ use modelled::checker::Record;
 use modelled::trace::{self, Source};
 use modelled::{DeviceReport, Estimator, Job, Report, Row};
 use record::{Estimate, EstimatedDevice, EstimatedPass, RunFolder, Stream};
+use rundir::RunDir;
 use study::EstimateSpec;
 
 use crate::trial_trace::{Recorded, Spans};
@@ -41,16 +41,18 @@ pub(crate) enum Of {
     Program,
 }
 
+/// The folder of requests in a run's folder.
+pub(crate) const FOLDER: &str = "reads";
+
 /// The file of the requests of a phase, absolute: other programs write it.
-pub(crate) fn file(folder: &Path, trial: u32, phase: &str) -> PathBuf {
-    let path = folder.join(RunFolder::reads_of(trial, phase));
-    std::path::absolute(&path).unwrap_or(path)
+pub(crate) fn file(folder: &RunDir, trial: u32, phase: &str) -> PathBuf {
+    folder.path().join(RunFolder::reads_of(trial, phase))
 }
 
 /// What a trial has left to estimate from.
 pub(crate) struct Left<'a> {
     /// The run's folder.
-    pub(crate) folder: &'a Path,
+    pub(crate) folder: &'a RunDir,
     /// The trial's number.
     pub(crate) trial: u32,
     /// Bytes of its volume.
@@ -173,17 +175,12 @@ impl Left<'_> {
 
     /// Keeps the requests of a reader in this process, for replays on other devices.
     fn keep(&self, phase: &str, record: &Record) -> Result<(), String> {
-        let path = file(self.folder, self.trial, phase);
-        let written = path
-            .parent()
-            .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| fs::File::create(&path))
-            .and_then(|mut file| record.write(&mut file));
-        written.map_err(|error| {
-            format!(
-                "its requests could not be kept: {}: {error}",
-                path.display()
-            )
+        let unkept = |error: String| format!("its requests could not be kept: {error}");
+        let file = self.folder.create(RunFolder::reads_of(self.trial, phase));
+        let mut file = file.map_err(|error| unkept(error.to_string()))?;
+        record.write(&mut file).map_err(|error| {
+            let path = self::file(self.folder, self.trial, phase);
+            unkept(format!("{}: {error}", path.display()))
         })
     }
 

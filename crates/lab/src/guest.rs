@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use guest::machine::{self, Accelerator, Disk, Engine, Limits, Machine};
 use progress::{Silent, Step};
 use record::{Event, FailureKind, Ledger, Reference, RunFolder};
+use rundir::RunDir;
 use serde_json::Value;
 use study::{Plan, Trial};
 
@@ -81,7 +82,7 @@ pub struct GuestExecutor<'a> {
     limits: Vec<Duration>,
     /// Why KVM is not what runs the guests, though the processor promises it.
     no_kvm: Option<String>,
-    folder: PathBuf,
+    folder: Arc<RunDir>,
     images: PathBuf,
     contexts: Vec<KernelContext>,
     /// Where readings of the host's noise come from; none for virtual time, which no noise changes.
@@ -113,7 +114,7 @@ impl<'a> GuestExecutor<'a> {
             kernels: Image::all(target, plan)?,
             limits: limits(plan),
             no_kvm: None,
-            folder: folder.dir().to_owned(),
+            folder: Arc::new(folder.opened().try_clone().map_err(record::Error::from)?),
             images: folder.images(),
             contexts: Vec::new(),
             noise: None,
@@ -158,7 +159,7 @@ impl<'a> GuestExecutor<'a> {
                 ..Limits::default()
             }),
             console: place.console.clone(),
-            files: place.files.folder().to_owned(),
+            files: place.files.folder(),
         };
         let mut strange = false;
         let mut hear = |message: Value| {
@@ -170,6 +171,13 @@ impl<'a> GuestExecutor<'a> {
             }
         };
         let ended = machine.run(&mut hear, &self.interrupt.with(&Silent));
+        let ended = ended.map_err(|error| match error {
+            machine::Error::Unkept { path, source } => machine::Error::Unkept {
+                path: place.files.shown(&path),
+                source,
+            },
+            other => other,
+        });
         if strange {
             let why = "a line of another fslab; is the initramfs of this build?";
             return Err(machine::Error::Garbled {
@@ -183,7 +191,7 @@ impl<'a> GuestExecutor<'a> {
     /// Where a guest's console and files go.
     fn place<'b>(&self, name: &str, files: &'b Arriving, limit: Duration) -> Place<'b> {
         Place {
-            console: self.folder.join("guests").join(format!("{name}.console")),
+            console: (self.folder.path().join("guests")).join(format!("{name}.console")),
             files,
             limit,
         }
@@ -202,7 +210,9 @@ impl<'a> GuestExecutor<'a> {
         };
         let number = trial.slot.trial;
         let name = format!("trial-{:04}", number + 1);
-        let files = Arriving::new(&self.folder, &name);
+        let unkept = |error: String| Stopped::new(FailureKind::Trial, error);
+        let files =
+            Arriving::new(&self.folder, &name).map_err(|error| unkept(error.to_string()))?;
         let limit = self.limits.get(trial.slot.cell as usize);
         let place = self.place(&name, &files, limit.copied().unwrap_or(LEAST_LIMIT));
         let mut account = Account::of(number);
@@ -229,8 +239,8 @@ impl<'a> GuestExecutor<'a> {
         }
         let (ended, console) = (ended.map_err(stopped)?, place.console);
         if ended.code == 0 {
-            let unkept = |error: Error| Stopped::new(FailureKind::Trial, error.to_string());
-            files.install(number).map_err(unkept)?;
+            let installed = files.install(number);
+            installed.map_err(|error| unkept(error.to_string()))?;
         }
         let mut event = account.close(&ended, &console)?;
         if let Event::TrialFinished { ledger, .. } = &mut event {

@@ -16,12 +16,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use layout::e2freefrag::FreeSpace;
 use layout::filefrag::{Filefrag, Style};
 use layout::{Flags, LayoutSummary, Options, Tally, tree, xfs_bmap};
 use record::{RunFolder, Sample};
+use rundir::RunDir;
 use study::{Clock, LayoutSpec};
 
 /// Most rows of a listing: about 9 MB of text.
@@ -32,7 +33,7 @@ pub(crate) struct LayoutProbe {
     spec: LayoutSpec,
     trial: u32,
     /// The run's folder.
-    folder: PathBuf,
+    folder: Arc<RunDir>,
     /// Where the workload's files are.
     root: PathBuf,
     /// Bytes without blocks when a phase had written them, and before its fsync.
@@ -49,13 +50,18 @@ pub(crate) struct Found {
 
 impl LayoutProbe {
     /// A looker for a trial whose files are below `root`. Listings of an earlier attempt go.
-    pub(crate) fn new(spec: LayoutSpec, trial: u32, folder: &Path, root: &Path) -> LayoutProbe {
-        // What is not there need not go; what cannot go is written over.
-        let _ = fs::remove_dir_all(folder.join(RunFolder::layouts_of(trial)));
+    pub(crate) fn new(
+        spec: LayoutSpec,
+        trial: u32,
+        folder: &Arc<RunDir>,
+        root: &Path,
+    ) -> LayoutProbe {
+        // What cannot go is written over.
+        let _ = folder.remove_tree(RunFolder::layouts_of(trial));
         LayoutProbe {
             spec,
             trial,
-            folder: folder.to_owned(),
+            folder: Arc::clone(folder),
             root: root.to_owned(),
             delayed: Mutex::default(),
             due: Mutex::default(),
@@ -284,14 +290,12 @@ impl Look<'_> {
     }
 
     /// Keeps a listing in the run's folder.
-    fn keep(&mut self, run: &Path, trial: u32, name: &str, command: String, text: &[u8]) {
+    fn keep(&mut self, run: &RunDir, trial: u32, name: &str, command: String, text: &[u8]) {
         let folder = RunFolder::layouts_of(trial);
         let file = format!("{folder}/{}.{name}", self.layout.phase);
-        let kept =
-            fs::create_dir_all(run.join(&folder)).and_then(|()| fs::write(run.join(&file), text));
-        match kept {
+        match run.replace(&file, text) {
             Ok(()) => drop(self.layout.listings.insert(command, file)),
-            Err(error) => self.note(format!("{file}: {error}; free space for the run's folder")),
+            Err(error) => self.note(format!("{error}; free space for the run's folder")),
         }
     }
 }
@@ -440,7 +444,8 @@ mod tests {
             enabled: true,
             files: 1,
         };
-        let looker = LayoutProbe::new(spec, 0, folder.path(), &root);
+        let run = Arc::new(RunDir::open(folder.path()).unwrap());
+        let looker = LayoutProbe::new(spec, 0, &run, &root);
         assert!(looker.finished("age_fill", true).is_none(), "others go on");
         assert!(looker.finished("read", true).is_none());
         let found = looker.finished("read_tree", false).unwrap();

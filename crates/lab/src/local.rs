@@ -21,6 +21,7 @@ use probe::sampler::Sampler;
 use ranks::Launched;
 use record::{Event, FailureKind, Ledger, Mounted, Reference, RunFolder};
 use rig::{Prepared, Rig};
+use rundir::RunDir;
 use study::{Bytes, Cell, Measured, Plan, Trial, WorkloadSpec};
 use workload::{Outcome, Workload};
 
@@ -44,7 +45,7 @@ pub(crate) const UNMOUNTING: &str = "unmounting";
 pub struct LocalExecutor<'a> {
     rig: Rig,
     target: Target,
-    folder: PathBuf,
+    folder: Arc<RunDir>,
     images: PathBuf,
     host_disk: Option<String>,
     /// The run's own context: a trial's holds what differs from it.
@@ -74,7 +75,7 @@ impl<'a> LocalExecutor<'a> {
         Ok(LocalExecutor {
             rig: Rig::open(rig_target(target, folder)?, folder.dir())?,
             target: target.clone(),
-            folder: folder.dir().to_owned(),
+            folder: Arc::new(folder.opened().try_clone().map_err(record::Error::from)?),
             images: folder.images(),
             host_disk: host_disk(folder.dir()),
             context: None,
@@ -148,8 +149,8 @@ impl<'a> LocalExecutor<'a> {
                 .clone()
                 .filter(|disk| !devices.contains(disk)),
         );
-        let file = self.folder.join(RunFolder::telemetry_of(trial.slot.trial));
-        telemetry::start(&file, devices, queue)
+        let name = RunFolder::telemetry_of(trial.slot.trial);
+        telemetry::start(&self.folder, &name, devices, queue)
     }
 
     /// The workload on the prepared filesystem.
@@ -371,7 +372,7 @@ impl<'a> LocalExecutor<'a> {
         let subject = Subject {
             mount_point: Some(prepared.mount_point()).filter(|_| trial.cell.volume.is_filled()),
             device: prepared.device_node(),
-            target_folder: Some(&self.folder),
+            target_folder: Some(self.folder.path()),
             ..Subject::default()
         };
         let now = probe::context::take(&subject);

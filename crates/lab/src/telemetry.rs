@@ -4,11 +4,11 @@
 //! so, and the event log is what decides whether a run can go on.
 
 use std::io;
-use std::path::Path;
 
 use probe::sampler::{self, Sampler, Sink};
 use record::Evidence;
 use record::telemetry::Writer;
+use rundir::RunDir;
 
 use crate::noise::RunQueue;
 
@@ -49,13 +49,15 @@ impl Sink for FileSink {
     }
 }
 
-/// Starts sampling into `file`, every 100 ms; the length of the run queue also into `queue`.
+/// Starts sampling into the file `name` of the run's folder, every 100 ms; the length of the run queue also into `queue`.
 pub(crate) fn start(
-    file: &Path,
+    folder: &RunDir,
+    name: &str,
     devices: Vec<String>,
     queue: Option<RunQueue>,
 ) -> Result<Sampler, String> {
-    let writer = Writer::create(file).map_err(|error| error.to_string())?;
+    let sink = folder.create(name).map_err(|error| error.to_string())?;
+    let writer = Writer::of(sink, &folder.path().join(name)).map_err(|error| error.to_string())?;
     let options = sampler::Options {
         devices,
         ..sampler::Options::default()

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use record::PowerCut;
 use rig::device::PowerSwitch;
+use rundir::RunDir;
 use serde::{Deserialize, Serialize};
 use study::CrashSpec;
 
@@ -45,11 +46,13 @@ pub(crate) struct Came {
 
 impl Came {
     /// Keeps it in a run's folder.
-    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        if let Some(above) = path.parent() {
-            std::fs::create_dir_all(above)?;
-        }
-        std::fs::write(path, serde_json::to_vec(self)?)
+    pub(crate) fn keep(&self, run: &RunDir, trial: u32) -> Result<(), Error> {
+        let name = file_of(trial);
+        let bytes = serde_json::to_vec(self).map_err(|error| Error::File {
+            path: run.path().join(&name),
+            source: error.into(),
+        })?;
+        Ok(run.replace(name, &bytes).map_err(record::Error::from)?)
     }
 
     /// Whether a phase was broken off by it.

@@ -1,3 +1,6 @@
+use std::fs;
+use std::path::Path;
+
 use blockio::layer::{Entries, Entry};
 use modelled::checker::Pass;
 
@@ -44,6 +47,7 @@ fn spec() -> EstimateSpec {
 }
 
 fn estimate(folder: &Path, of: Of) -> Estimate {
+    let folder = &RunDir::open(folder).unwrap();
     let left = Left {
         folder,
         trial: 3,
@@ -131,9 +135,10 @@ fn without_requests_the_record_says_why() {
 #[test]
 fn published_numbers_belong_to_the_device_of_that_size() {
     let catalogue = Catalogue::shipped().unwrap();
+    let here = RunDir::open(Path::new(".")).unwrap();
     let is_of = |volume, name: &str| {
         let left = Left {
-            folder: Path::new("."),
+            folder: &here,
             trial: 0,
             volume,
             devices_file: None,

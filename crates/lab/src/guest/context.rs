@@ -88,6 +88,10 @@ impl GuestExecutor<'_> {
         };
         // A context comes without files; what comes all the same goes with the folder.
         let files = Arriving::new(&self.folder, &name);
+        let files = files.map_err(|error| machine::Error::Prepare {
+            what: "cannot make the folder for the guest's files".into(),
+            source: error.into_io(),
+        })?;
         let place = self.place(&name, &files, LEAST_LIMIT);
         let ended = self.boot(image, &job, super::Attached::default(), &place, &mut hear)?;
         record.ok_or_else(|| machine::Error::Died {

@@ -21,6 +21,7 @@ use guest::machine::Disk;
 use record::{Event, FailureKind};
 use rig::device::stack::shares;
 use rig::undo::Journal;
+use rundir::RunDir;
 use study::{CrashMethod, CrashSpec, Trial};
 
 use super::account::Stopped;
@@ -122,12 +123,12 @@ impl Logged {
     pub(super) fn judge(
         self,
         trial: &Trial,
-        folder: &Path,
+        folder: &RunDir,
         watcher: &dyn Watcher,
         interrupt: &Interrupt,
     ) -> Result<CrashResult, Stopped> {
-        let left = self.left(&folder.join(cut::file_of(trial.slot.trial)));
-        let judged = Journal::open(folder)
+        let left = self.left(&folder.path().join(cut::file_of(trial.slot.trial)));
+        let judged = Journal::open(folder.path())
             .map_err(Error::from)
             .and_then(|journal| {
                 left.judge(&Context {
@@ -139,8 +140,8 @@ impl Logged {
                 })
             });
         // A run of guests has no journal otherwise. One with something left in it stays, for clean.
-        if Journal::open(folder).is_ok_and(|journal| journal.left().is_empty()) {
-            let _ = std::fs::remove_file(folder.join(rig::undo::FILE));
+        if Journal::open(folder.path()).is_ok_and(|journal| journal.left().is_empty()) {
+            let _ = folder.remove(rig::undo::FILE);
         }
         judged.map_err(|error| {
             let (kind, message) = unjudged(&error);

@@ -6,9 +6,13 @@
 //! lock, the journal of what `fslab clean` undoes) can be written by a guest, because a name has to
 //! be one that this very trial leaves.
 
-use std::fs;
-use std::io;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use rundir::RunDir;
+use rustix::fs::FileType;
 
 use crate::error::Error;
 
@@ -18,24 +22,39 @@ const OURS: [&str; 3] = ["images", "mnt", "guests"];
 /// The folder that a guest's files arrive in; gone when dropped.
 #[derive(Debug)]
 pub(super) struct Arriving {
-    run: PathBuf,
-    folder: PathBuf,
+    run: Arc<RunDir>,
+    /// Its path in the run's folder.
+    name: String,
+    folder: RunDir,
 }
 
 impl Arriving {
     /// The folder of this name below the run's `guests`. What a killed lab left in it goes.
-    pub(super) fn new(run: &Path, name: &str) -> Arriving {
-        let folder = run.join("guests").join(format!("{name}.files"));
-        let _ = fs::remove_dir_all(&folder);
-        Arriving {
-            run: run.to_owned(),
-            folder,
-        }
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(super) fn new(run: &Arc<RunDir>, name: &str) -> Result<Arriving, rundir::Error> {
+        let name = format!("guests/{name}.files");
+        run.remove_tree(&name)?;
+        run.make_folder(&name)?;
+        Ok(Arriving {
+            run: Arc::clone(run),
+            folder: run.below(&name)?,
+            name,
+        })
     }
 
-    /// The folder; the machine makes it when a file arrives.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    /// A path that leads to the folder while this lives.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.folder.reach()
+    }
+
+    /// The path of a file in it, for people.
+    pub(super) fn shown(&self, file: &Path) -> PathBuf {
+        match file.strip_prefix(self.folder()) {
+            Ok(below) => self.folder.path().join(below),
+            Err(_) => file.to_owned(),
+        }
     }
 
     /// Moves the files of a trial (0-based) to their places in the run.
@@ -44,8 +63,7 @@ impl Arriving {
     /// A name that is not one of this trial's, before anything moved; a file that cannot be moved.
     pub(super) fn install(self, trial: u32) -> Result<(), Error> {
         let mut files = Vec::new();
-        below(&self.folder, Path::new(""), &mut files)
-            .map_err(|source| failed(&self.folder, source))?;
+        below(&self.folder, Path::new(""), &mut files).map_err(record::Error::from)?;
         if let Some(strange) = files.iter().find(|file| !is_of_trial(file, trial)) {
             return Err(Error::Preflight(format!(
                 "the guest sent {}, which is no result of its trial; none of its files is kept",
@@ -53,11 +71,13 @@ impl Arriving {
             )));
         }
         for file in files {
-            let to = self.run.join(&file);
-            let above = to.parent().map_or(Ok(()), fs::create_dir_all);
+            let arrived = Path::new(&self.name).join(&file);
+            let above = file
+                .parent()
+                .map_or(Ok(true), |above| self.run.make_folder(above));
             above
-                .and_then(|()| fs::rename(self.folder.join(&file), &to))
-                .map_err(|source| failed(&to, source))?;
+                .and_then(|_| self.run.rename(arrived, &file))
+                .map_err(record::Error::from)?;
         }
         Ok(())
     }
@@ -65,30 +85,28 @@ impl Arriving {
 
 impl Drop for Arriving {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = self.run.remove_tree(&self.name);
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> Error {
-    Error::File {
-        path: path.to_owned(),
-        source,
-    }
-}
-
-/// All files below a folder, by their paths in it; no folder, no files.
-fn below(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    let entries = match fs::read_dir(root.join(folder)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other?,
+/// All files below a folder, by their paths in `root`.
+fn below(root: &RunDir, folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), rundir::Error> {
+    let opened;
+    let here = if folder == Path::new("") {
+        root
+    } else {
+        opened = root.below(folder)?;
+        &opened
     };
-    for entry in entries {
-        let entry = entry?;
-        let path = folder.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            below(root, &path, files)?;
+    for name in here.names("")? {
+        let name = Path::new(OsStr::from_bytes(name.to_bytes()));
+        let is_folder = here
+            .status(name)?
+            .is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+        if is_folder {
+            below(root, &folder.join(name), files)?;
         } else {
-            files.push(path);
+            files.push(folder.join(name));
         }
     }
     Ok(())
@@ -111,9 +129,12 @@ fn is_of_trial(path: &Path, trial: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
     fn arrived(run: &Path, files: &[&str]) -> Arriving {
-        let arriving = Arriving::new(run, "trial-0002");
+        let run = Arc::new(RunDir::open(run).unwrap());
+        let arriving = Arriving::new(&run, "trial-0002").unwrap();
         for file in files {
             let path = arriving.folder().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -175,5 +196,36 @@ mod tests {
             let log = fs::read_to_string(run.path().join("events.jsonl")).unwrap();
             assert_eq!(log, "kept");
         }
+    }
+
+    /// Another user moves the folder away and puts one with links in its place.
+    #[test]
+    fn files_go_to_the_opened_folder_and_through_no_link() {
+        let temp = tempfile::tempdir().unwrap();
+        let (run, other) = (temp.path().join("run"), temp.path().join("other"));
+        fs::create_dir(&run).unwrap();
+        fs::create_dir_all(other.join("guests/trial-0002.files/telemetry")).unwrap();
+        fs::write(
+            other.join("guests/trial-0002.files/telemetry/trial-0002.tele"),
+            "theirs",
+        )
+        .unwrap();
+        let arriving = arrived(&run, &["telemetry/trial-0002.tele"]);
+        fs::rename(&run, temp.path().join("moved")).unwrap();
+        symlink(&other, &run).unwrap();
+        arriving.install(1).unwrap();
+        assert!(!other.join("telemetry").exists());
+        assert!(other.join("guests/trial-0002.files").exists());
+        let kept = fs::read_to_string(temp.path().join("moved/telemetry/trial-0002.tele"));
+        assert_eq!(kept.unwrap(), "new");
+        // A link in the run's own folder.
+        let victim = temp.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        let moved = temp.path().join("moved");
+        symlink(&victim, moved.join("checks")).unwrap();
+        arrived(&moved, &["checks/trial-0002.txt"])
+            .install(1)
+            .unwrap_err();
+        assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
     }
 }

@@ -78,13 +78,8 @@ impl LocalExecutor<'_> {
         let came = cutter
             .finish(&names)
             .map_err(|why| failed(FailureKind::Trial, format!("power cut: {why}")))?;
-        let file = self.folder.join(cut::file_of(trial.slot.trial));
-        came.write(&file).map_err(|error| {
-            failed(
-                FailureKind::Trial,
-                format!("{}: cannot be kept: {error}", file.display()),
-            )
-        })?;
+        came.keep(&self.folder, trial.slot.trial)
+            .map_err(|error| failed(FailureKind::Trial, error.to_string()))?;
         let mut seen = observer.into_seen();
         let reported = std::mem::take(&mut seen.finished);
         let phases = if phases.is_empty() { reported } else { phases };
@@ -140,7 +135,7 @@ impl LocalExecutor<'_> {
         if is_cut(spec) {
             let after = |data: PathBuf| AfterCut {
                 disk: data.into(),
-                promise: self.folder.join(cut::file_of(trial.slot.trial)),
+                promise: self.folder.path().join(cut::file_of(trial.slot.trial)),
             };
             return Ok(prepared.uncover()?.map(after).map(Left::Cut));
         }

@@ -85,7 +85,7 @@ impl Recorded {
         let whole = summary.lost == 0 && self.full.is_none();
         whole.then(|| {
             let base = format!("{}/{}", self.below, summary.device);
-            (self.out.join(&summary.device), base)
+            (self.out.reach().join(&summary.device), base)
         })
     }
 
@@ -136,7 +136,7 @@ impl Recorded {
         }
         let windows: Vec<Window> = spans.phases.iter().map(|(_, window)| *window).collect();
         let windows = [&windows[..], &[self.whole]].concat();
-        let figures = blktrace::Trace::open(&self.out.join(&summary.device))
+        let figures = blktrace::Trace::open(&self.out.reach().join(&summary.device))
             .and_then(|mut trace| window::figures(&mut trace, &windows, places));
         let figures = match figures {
             Ok(figures) => figures,
@@ -241,6 +241,7 @@ mod tests {
     use std::path::Path;
 
     use probe::capture::{self, BUFFER};
+    use rundir::RunDir;
 
     fn summary(device: &str, lost: u64) -> Summary {
         Summary {
@@ -267,7 +268,7 @@ mod tests {
     fn recorded(out: &Path, lost: u64) -> Recorded {
         Recorded {
             traces: vec![(summary("sda", lost), "the filesystem's device")],
-            out: out.to_owned(),
+            out: RunDir::open(out).unwrap(),
             below: "traces/trial-0001".into(),
             whole: Window {
                 begin_ns: 0,
@@ -344,9 +345,10 @@ mod tests {
         let passes = |phase| spans.passes_of(phase).map(|(name, _)| name.to_owned());
         assert_eq!(passes("check").collect::<Vec<_>>(), ["check_pass_1"]);
         assert_eq!(passes("scan").count(), 0);
+        let run = RunDir::open(folder.path()).unwrap();
         let estimate = |recorded: &Recorded, phase| {
             let left = Left {
-                folder: folder.path(),
+                folder: &run,
                 trial: 0,
                 volume: 1 << 30,
                 devices_file: None,

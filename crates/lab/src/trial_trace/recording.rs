@@ -12,6 +12,7 @@ use record::RunFolder;
 use rig::Prepared;
 use rig::host::Host;
 use rig::undo::{Journal, Step};
+use rundir::RunDir;
 use workload::clock::now_ns;
 
 /// The most bytes that the traces of one trial may take.
@@ -79,8 +80,8 @@ pub(crate) struct Traced {
     step: u64,
     changes: Changes,
     subjects: Vec<Subject>,
-    /// Folder of the files, and the same within the run's.
-    out: PathBuf,
+    /// Folder of the files, and its path within the run's.
+    folder: RunDir,
     below: String,
     begin_ns: u64,
     notes: Vec<String>,
@@ -103,7 +104,7 @@ enum State {
 /// What was recorded.
 pub(crate) struct Recorded {
     pub(super) traces: Vec<(Summary, &'static str)>,
-    pub(super) out: PathBuf,
+    pub(super) out: RunDir,
     pub(super) below: String,
     pub(super) whole: Window,
     pub(super) notes: Vec<String>,
@@ -119,16 +120,16 @@ impl Traced {
     /// One line: what keeps the first from being traced.
     pub(crate) fn start(
         journal: &Arc<Journal>,
-        folder: &Path,
+        run: &RunDir,
         trial: u32,
         mut subjects: Vec<Subject>,
     ) -> Result<Traced, String> {
         let below = RunFolder::traces_of(trial);
-        let out = folder.join(&below);
         // An earlier attempt at this trial.
-        let _ = fs::remove_dir_all(&out);
-        let failed = |error: std::io::Error| format!("{}: {error}", out.display());
-        fs::create_dir_all(&out).map_err(failed)?;
+        let _ = run.remove_tree(&below);
+        let made = run.make_folder(&below).and_then(|_| run.below(&below));
+        let folder = made.map_err(|error| error.to_string())?;
+        let out = folder.reach();
         let mut notes = Vec::new();
         let begun = patiently(|| begin(journal, &subjects, &out));
         let begun = match begun {
@@ -139,10 +140,11 @@ impl Traced {
             }
             begun => begun,
         };
-        let (recording, step, changes) = begun.map_err(|error| error.to_string())?;
+        let (recording, step, changes) =
+            begun.map_err(|error| shown(&folder, &error.to_string()))?;
         let shared = Arc::new(Shared {
             bound: bound(&out),
-            out: out.clone(),
+            out,
             state: Mutex::new(State::Runs(Box::new(recording))),
         });
         let theirs = Arc::clone(&shared);
@@ -155,7 +157,7 @@ impl Traced {
             step,
             changes,
             subjects,
-            out,
+            folder,
             below,
             begin_ns: now_ns(),
             notes,
@@ -179,11 +181,12 @@ impl Traced {
             State::Over => Ok(Vec::new()),
         };
         self.close();
-        let summaries = summaries.map_err(|error| error.to_string())?;
+        let summaries = summaries.map_err(|error| shown(&self.folder, &error.to_string()))?;
+        let out = self.folder.try_clone().map_err(|error| error.to_string())?;
         let roles = self.subjects.iter().map(|subject| subject.role);
         Ok(Recorded {
             traces: summaries.into_iter().zip(roles).collect(),
-            out: std::mem::take(&mut self.out),
+            out,
             below: std::mem::take(&mut self.below),
             whole: Window {
                 begin_ns: self.begin_ns,
@@ -272,6 +275,12 @@ fn close(journal: &Journal, step: u64, changes: &Changes) {
         // A line that is missing makes `clean` look once more.
         let _ = journal.undone(step);
     }
+}
+
+/// A message with the folder's path in place of the one by which it was reached.
+fn shown(folder: &RunDir, message: &str) -> String {
+    let (reach, path) = (folder.reach(), folder.path());
+    message.replace(&*reach.to_string_lossy(), &path.to_string_lossy())
 }
 
 fn bound(out: &Path) -> u64 {
