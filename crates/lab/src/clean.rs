@@ -1,7 +1,10 @@
 //! `fslab clean`: undoes what a killed run left, for one run or for all below a folder.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+use rundir::RunDir;
 
 use crate::error::Error;
 
@@ -24,30 +27,32 @@ pub struct Cleaned {
 /// still going, or whose folder is refused, is an error when it is `dir` itself; when it is one of
 /// many the others are cleaned all the same, and it is reported.
 ///
+/// The folder is opened once, and the runs in it by its descriptor: what is listed is what is cleaned.
+///
 /// # Errors
-/// When `dir` cannot be read, or as stated above.
+/// When `dir` is a link or cannot be read, or as stated above.
 pub fn clean(dir: &Path, dry_run: bool) -> Result<Cleaned, Error> {
     let mut cleaned = Cleaned::default();
-    if is_run_folder(dir) {
-        cleaned.add(rig::clean_up(dir, dry_run)?);
+    let opened = RunDir::open_itself(dir).map_err(|error| match error {
+        rundir::Error::Io { source, .. } => Error::Preflight(format!(
+            "{}: {source}; name a run's folder or a folder of runs",
+            dir.display()
+        )),
+        refused @ rundir::Error::Refused { .. } => record::Error::from(refused).into(),
+    })?;
+    if is_run_folder(&opened) {
+        cleaned.add(rig::clean_folder(opened, dry_run)?);
         return Ok(cleaned);
     }
-    let entries = fs::read_dir(dir).map_err(|error| {
-        Error::Preflight(format!(
-            "{}: {error}; name a run's folder or a folder of runs",
-            dir.display()
-        ))
-    })?;
-    let mut runs: Vec<_> = entries
-        .flatten()
+    for name in opened.names("").map_err(record::Error::from)? {
         // A link is not followed: the run that it leads to has its own folder.
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .filter(|run| is_run_folder(run))
-        .collect();
-    runs.sort();
-    for run in runs {
-        match rig::clean_up(&run, dry_run) {
+        let Ok(run) = opened.below(OsStr::from_bytes(name.to_bytes())) else {
+            continue;
+        };
+        if !is_run_folder(&run) {
+            continue;
+        }
+        match rig::clean_folder(run, dry_run) {
             Ok(found) => cleaned.add(found),
             Err(error @ rig::Error::StillRunning { .. }) => cleaned.running.push(error.to_string()),
             Err(error) => cleaned.problem(&error),
@@ -76,8 +81,11 @@ impl Cleaned {
 }
 
 /// Whether a run lives, or lived, in `dir`: it has a log, or a journal of what was made, of any file type.
-fn is_run_folder(dir: &Path) -> bool {
+fn is_run_folder(dir: &RunDir) -> bool {
     [record::folder::EVENTS, rig::undo::FILE]
         .iter()
-        .any(|name| dir.join(name).symlink_metadata().is_ok())
+        .any(|name| {
+            dir.status(Path::new(name))
+                .is_ok_and(|found| found.is_some())
+        })
 }

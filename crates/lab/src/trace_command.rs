@@ -4,6 +4,7 @@
 //! output folder, so that `fslab clean` can switch tracing off after a kill -9, and the command.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use probe::capture::{Mask, Options, Plan, Recording, Summary};
 use rig::undo::{Journal, Step};
+use rundir::{Authority, RunDir};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
@@ -60,6 +62,11 @@ pub fn record(request: &Request, interrupt: &Interrupt) -> Result<Recorded, Erro
         mask: request.mask,
         buffer: request.buffer,
     };
+    // Whose folder it is comes before what can be traced here.
+    match RunDir::open_as(&request.out, Authority::Obeys) {
+        Err(rundir::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+        opened => drop(opened.map_err(record::Error::from)?),
+    }
     let plan = Plan::new(&options)?;
     std::fs::create_dir_all(&request.out).map_err(|error| {
         Error::Preflight(format!(

@@ -18,7 +18,7 @@ mod trace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rundir::RunDir;
+use rundir::{Authority, RunDir};
 
 use crate::undo::{self, Journal, Left, Step, Task};
 use crate::{Error, Result};
@@ -82,13 +82,21 @@ pub fn clean(run: &Path, dry_run: bool) -> Result<Vec<Undone>> {
     clean_up(run, dry_run)?.into_result()
 }
 
-/// The same, with every problem.
+/// Does as [`clean()`], and reports every problem.
 ///
 /// # Errors
 /// [`Error::StillRunning`] when the run's process lives; [`Error::Untrusted`] when the folder or its journal is another
-/// user's; [`Error::Copied`].
+/// user's, or `run` is a link; [`Error::Copied`].
 pub fn clean_up(run: &Path, dry_run: bool) -> Result<Cleaning> {
-    let dir = undo::open_folder(run, "cannot clean the run")?;
+    clean_folder(undo::open_folder(run, "cannot clean the run")?, dry_run)
+}
+
+/// Does as [`clean_up`] for a folder that is open.
+///
+/// # Errors
+/// As [`clean_up`].
+pub fn clean_folder(dir: RunDir, dry_run: bool) -> Result<Cleaning> {
+    dir.require(Authority::Obeys).map_err(undo::unusable)?;
     if let Some(pid) = undo::living_owner(&dir)? {
         let run = dir.path().into();
         return Err(Error::StillRunning { run, pid });
@@ -114,10 +122,11 @@ pub fn clean_up(run: &Path, dry_run: bool) -> Result<Cleaning> {
             ..Cleaning::default()
         });
     }
+    let again = dir.try_clone().map_err(undo::unusable)?;
     match Journal::reopen(dir)? {
         Some(journal) => clean_locked(&journal),
         // The kernel knows of things, and no journal does.
-        None => clean_locked(&Journal::open(run)?),
+        None => clean_locked(&Journal::open_in(again)?),
     }
 }
 

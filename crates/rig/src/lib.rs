@@ -43,7 +43,7 @@ mod syscall;
 pub mod undo;
 
 pub use cgroup::limits_here;
-pub use clean::{Cleaning, Undone, clean, clean_up, still_there};
+pub use clean::{Cleaning, Undone, clean, clean_folder, clean_up, still_there};
 pub use error::{Class, Error, Result};
 pub use memory::GroupReading;
 pub use prepared::{Facts, Prepared, Timings};

@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rundir::RunDir;
+use rundir::{Authority, RunDir};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -86,7 +86,11 @@ impl Journal {
     /// # Errors
     /// [`Error::Untrusted`]; [`Error::StillRunning`]; [`Error::Copied`].
     pub fn open(run: &Path) -> Result<Arc<Journal>> {
-        let dir = open_folder(run, "cannot use it as the run's folder")?;
+        Journal::open_in(open_folder(run, "cannot use it as the run's folder")?)
+    }
+
+    /// Opens the journal of a run whose folder is open.
+    pub(crate) fn open_in(dir: RunDir) -> Result<Arc<Journal>> {
         let file = dir.append(FILE).map_err(unusable)?;
         let journal = Journal::of(dir, file, false)?;
         journal.begin()?;
@@ -300,12 +304,10 @@ pub(crate) fn living_owner(dir: &RunDir) -> Result<Option<u32>> {
 
 /// Opens a run's folder that will be written or obeyed.
 pub(crate) fn open_folder(run: &Path, what: &str) -> Result<RunDir> {
-    let dir = RunDir::open(run).map_err(|error| match error {
+    RunDir::open_as(run, Authority::Obeys).map_err(|error| match error {
         rundir::Error::Io { source, .. } => Error::io(run, what, source),
         refused @ rundir::Error::Refused { .. } => unusable(refused),
-    })?;
-    dir.require_trusted().map_err(unusable)?;
-    Ok(dir)
+    })
 }
 
 pub(crate) fn unusable(error: rundir::Error) -> Error {

@@ -7,9 +7,11 @@ use crate::commands::runs;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &CleanArgs) -> anyhow::Result<u8> {
-    let cleaned = match runs(args.dir.as_ref()) {
-        Some(dir) => lab::clean(&dir, args.dry_run)?,
-        None => lab::Cleaned::default(),
+    let cleaned = match (&args.dir, runs(None)) {
+        (Some(dir), _) => lab::clean(dir, args.dry_run)?,
+        // The usual folder may be a link to a larger disk.
+        (None, Some(usual)) => lab::clean(&usual.canonicalize()?, args.dry_run)?,
+        (None, None) => lab::Cleaned::default(),
     };
     let verb = if args.dry_run { "would undo" } else { "undone" };
     let mut text = String::new();
