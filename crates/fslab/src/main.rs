@@ -3,6 +3,8 @@
 //! No logic is here. stdout is data, stderr is for people, and every exit code is documented
 //! (docs/exit-codes.md).
 
+#[cfg(test)]
+mod authority;
 mod cli;
 mod commands;
 mod exit;

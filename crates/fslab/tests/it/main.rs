@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod authority;
 mod bad_input;
 mod bench;
 mod bench_fsck;
