@@ -2,11 +2,9 @@
 
 use std::io;
 
-use fskind::Family;
-
-use super::magic::{E2IMAGE, EXT};
+use super::magic::{E2IMAGE, EXT, ROWS};
 use super::partition::{Table, TableKind, partition_table};
-use super::{Format, ReadAt, Reader, Signature, all};
+use super::{Format, ReadAt, Reader, Signature, all, proof};
 
 /// What a file or a device holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +20,8 @@ pub enum Content {
     Partitioned(Table),
     /// A known format.
     Known(Signature),
+    /// Text, without the signature of a format.
+    Text,
     /// Data without a known signature.
     Unknown,
 }
@@ -49,7 +49,9 @@ pub fn identify<R: ReadAt + ?Sized>(source: &R) -> io::Result<Content> {
     // usual place in the file of e2image, too.
     let reader = Reader { source };
     if !reader.has(0, &E2IMAGE)? && reader.has(EXT_MAGIC_AT, EXT_MAGIC)? {
-        return Ok(Content::Known(ext(EXT_MAGIC_AT)));
+        let dynamic: Reader<'_, dyn ReadAt + '_> = Reader { source: &reader };
+        let journal = proof::is_external_journal(&dynamic, EXT_MAGIC_AT)?;
+        return Ok(Content::Known(ext(journal, EXT_MAGIC_AT)));
     }
     let found = all(source)?;
     let table = partition_table(source)?;
@@ -59,7 +61,7 @@ pub fn identify<R: ReadAt + ?Sized>(source: &R) -> io::Result<Content> {
     if let Some(image) = found.iter().find(|one| one.format == Format::E2image) {
         return Ok(Content::Known(*image));
     }
-    let strong = |one: &&Signature| one.format != Format::PartitionTable && one.length > 2;
+    let strong = |one: &&Signature| one.format != Format::PartitionTable;
     if let Some(signature) = found.iter().find(strong) {
         return Ok(Content::Known(*signature));
     }
@@ -72,17 +74,34 @@ pub fn identify<R: ReadAt + ?Sized>(source: &R) -> io::Result<Content> {
     if let Some(whole) = zeros(source)? {
         return Ok(Content::Zeros { whole });
     }
-    // A magic number of two bytes, or a boot sector without partitions, proves nothing.
-    Ok(Content::Unknown)
+    // A boot sector without partitions proves nothing.
+    Ok(if text(source)? {
+        Content::Text
+    } else {
+        Content::Unknown
+    })
 }
 
-fn ext(offset: u64) -> Signature {
-    Signature {
-        format: Format::Ext,
-        kind: Family::Ext.described(),
-        offset,
-        length: EXT_MAGIC.len(),
-    }
+/// Whether the first 4 KiB are lines of UTF-8 text.
+fn text<R: ReadAt + ?Sized>(source: &R) -> io::Result<bool> {
+    let length = source.size().min(4096) as usize;
+    let mut head = vec![0; length];
+    source.read_at(0, &mut head)?;
+    let valid = match str::from_utf8(&head) {
+        Ok(text) => text,
+        // A character may be cut at the end.
+        Err(error) if error.error_len().is_none() => {
+            str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return Ok(false),
+    };
+    let plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\x0C' | '\x1B');
+    Ok(valid.contains('\n') && valid.chars().all(plain))
+}
+
+/// An ext filesystem, or its external journal.
+fn ext(journal: bool, offset: u64) -> Signature {
+    ROWS[usize::from(journal)].signature(offset, EXT_MAGIC.len())
 }
 
 /// The first backup superblock of an ext filesystem, where mke2fs puts it for each block size.
@@ -99,7 +118,7 @@ fn ext_backup<R: ReadAt + ?Sized>(source: &R) -> io::Result<Option<Signature>> {
             && super::le32(&bytes, 0x18) == log
             && bytes[0x5A..0x5C] == [1, 0];
         if is_backup {
-            return Ok(Some(ext(offset + 0x38)));
+            return Ok(Some(ext(false, offset + 0x38)));
         }
     }
     Ok(None)

@@ -65,6 +65,10 @@ pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
                     .into()
             },
         ),
+        Content::Text => (
+            "text".into(),
+            "give the image or the device that holds the filesystem".into(),
+        ),
         Content::Partitioned(table) => (
             format!("a disk with a {} partition table", table.kind.name()),
             partitions(&table),
@@ -72,8 +76,8 @@ pub(super) fn other(path: &Path, source: &dyn BlockSource) -> Option<Other> {
         Content::Known(found) => {
             let detail = swap::describe_found(&Bytes(source), &found);
             let detail = detail.map(|detail| format!(" ({detail})"));
-            let advice = advice(found.format, path) + &detail.unwrap_or_default();
-            (found.kind.into(), advice)
+            let next = found.next.replace("{}", &shell_word(path));
+            (found.kind.into(), next + &detail.unwrap_or_default())
         }
     };
     let message = format!("{}: is {content}; {advice}", out::path(path));
@@ -110,61 +114,6 @@ fn size(bytes: u64, space: &str) -> String {
     match space {
         "" => bytes.to_string(),
         _ => format!("byte {bytes}"),
-    }
-}
-
-/// The program that checks it, or makes something of it that can be checked.
-fn advice(format: Format, path: &Path) -> String {
-    let name = shell_word(path);
-    let unpack = |program: &str| format!("unpack it first: {program} {name} > IMAGE");
-    let with = |program: &str| format!("check it with: {program} {name}");
-    match format {
-        Format::Xfs => with(if path.is_file() {
-            "xfs_repair -n -f"
-        } else {
-            "xfs_repair -n"
-        }),
-        Format::Btrfs => with("btrfs check --readonly"),
-        Format::Ocfs2 => with("fsck.ocfs2 -fn"),
-        Format::F2fs => with("fsck.f2fs --dry-run"),
-        Format::Ntfs => with("ntfsfix -n"),
-        Format::ExFat => with("fsck.exfat -n"),
-        Format::Fat => with("fsck.fat -n"),
-        Format::Zfs => "import the pool and check it with: zpool scrub".into(),
-        Format::Swap => "swap space holds no filesystem".into(),
-        Format::Lvm => "activate its volume group (vgchange -ay), then check /dev/VG/LV".into(),
-        Format::Md => {
-            "assemble the array (mdadm --assemble --readonly), then check its /dev/mdN".into()
-        }
-        Format::Luks => format!(
-            "open it first: cryptsetup open --readonly {name} NAME, then check /dev/mapper/NAME"
-        ),
-        Format::Bcache => "register it, then check its /dev/bcacheN".into(),
-        Format::Squashfs | Format::Iso9660 => "a read-only format has no checker here".into(),
-        Format::Gzip => unpack("gzip -dc"),
-        Format::Xz => unpack("xz -dc"),
-        Format::Zstd => unpack("zstd -dc"),
-        Format::Bzip2 => unpack("bzip2 -dc"),
-        Format::Lz4 => unpack("lz4 -dc"),
-        Format::Zip => unpack("unzip -p"),
-        Format::Tar => format!("unpack it first: tar -xf {name}"),
-        Format::Qcow2 => format!(
-            "convert it first: qemu-img convert -O raw {name} IMAGE (or e2image -r {name} IMAGE, if e2image -Q made it)"
-        ),
-        Format::Vmdk | Format::Vdi | Format::Vhdx | Format::Vhd => {
-            format!("convert it first: qemu-img convert -O raw {name} IMAGE")
-        }
-        Format::E2image => {
-            "make an image that can be checked: e2image -r DEVICE IMAGE (or read this one with debugfs -i)"
-                .into()
-        }
-        Format::O2image => format!("read it with: debugfs.ocfs2 -i {name}"),
-        Format::XfsMetadump => {
-            format!("restore it first: xfs_mdrestore {name} IMAGE, then: xfs_repair -n -f IMAGE")
-        }
-        Format::Ext | Format::PartitionTable | Format::Other => {
-            "fslab check reads ext2, ext3, ext4, OCFS2 and XFS only".into()
-        }
     }
 }
 
