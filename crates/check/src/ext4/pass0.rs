@@ -97,6 +97,20 @@ pub(crate) fn open<'a>(
     }
 }
 
+/// The bytes at the place of the primary superblock; none where they cannot be read.
+pub(crate) fn primary(source: &dyn BlockSource) -> Option<Superblock> {
+    libext2fs_open::read(source, None).ok()
+}
+
+/// The block of the copy that the primary superblock is the same as, apart from its checksum and from what the kernel keeps up to date in
+/// the primary alone. Its fields are right then, because the copy's checksum is.
+pub(crate) fn checksum_alone(source: &dyn BlockSource, own: &Own) -> Option<u64> {
+    let (block, size) = backup::choose(source, None, own)?;
+    let copy = take(source, Some((block, size)), false).ok()?.sb;
+    let primary = primary(source)?;
+    (backup::lasting(&primary) == backup::lasting(&copy)).then_some(block)
+}
+
 fn attempt(
     source: &dyn BlockSource,
     options: CheckOptions<'_>,
@@ -208,8 +222,21 @@ fn round(
     }
     let first = attempt(source, options, None, overlook);
     let finding = match &first {
-        Err(refusal) if refusal.asks_for_backup() => Finding::new(&P0_OPEN_FAILED)
-            .note(format!("the primary superblock is refused: {refusal}")),
+        Err(refusal) if refusal.asks_for_backup() => {
+            let alone = match refusal {
+                Refusal::Checksum { .. } => checksum_alone(source, options.own),
+                _ => None,
+            };
+            let alone = alone.map_or_else(String::new, |block| {
+                format!(
+                    "; only that is wrong with it: in all that does not change in use it is the same as its copy in block {block}. \
+                     e2fsck goes by that copy, whose counts are old"
+                )
+            });
+            Finding::new(&P0_OPEN_FAILED).note(format!(
+                "the primary superblock is refused: {refusal}{alone}"
+            ))
+        }
         Ok(Attempt {
             contradiction: Some(why),
             ..

@@ -273,7 +273,7 @@ fn checker(
     args: &CheckArgs,
     source: &dyn ::blockio::BlockSource,
 ) -> Result<Box<dyn Checker>, ::blockio::OpenError> {
-    let own = ext4::Options {
+    let mut own = ext4::Options {
         reference: match args.verdict {
             VerdictArg::E2fsck1470 => Reference::E2fsck1470,
             VerdictArg::E2fsck
@@ -291,6 +291,7 @@ fn checker(
     };
     let of_ext4 =
         own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
+    own.journal = own.journal.or_else(|| ExternalJournal::search(source));
     let log = xfs::Options {
         replay: args.log == LogArg::ReplayInMemory,
         device: match &args.log_device {

@@ -71,7 +71,7 @@ problems! {
     P0_HURD_CLEAR_FILETYPE = 0x00_000e "0_HURD_CLEAR_FILETYPE" Uncounted Cosmetic "filetype feature set on a Hurd-created filesystem";
     P0_JOURNAL_BAD_INODE = 0x00_000f "0_JOURNAL_BAD_INODE" Stop Data "the journal inode is not a usable journal (mode, links, blocks)";
     P0_JOURNAL_UNSUPP_MULTIFS = 0x00_0010 "0_JOURNAL_UNSUPP_MULTIFS" Stop Metadata "external journal is shared by several filesystems";
-    P0_CANT_FIND_JOURNAL = 0x00_0011 "0_CANT_FIND_JOURNAL" Stop Metadata "external journal device cannot be located";
+    P0_CANT_FIND_JOURNAL = 0x00_0011 "0_CANT_FIND_JOURNAL" Stop Metadata "external journal device cannot be located; name it with -j";
     P0_EXT_JOURNAL_BAD_SUPER = 0x00_0012 "0_EXT_JOURNAL_BAD_SUPER" Stop Metadata "external journal device has no valid superblock";
     P0_JOURNAL_BAD_UUID = 0x00_0013 "0_JOURNAL_BAD_UUID" Stop Metadata "external journal does not list this filesystem's UUID";
     P0_JOURNAL_UNSUPP_SUPER = 0x00_0014 "0_JOURNAL_UNSUPP_SUPER" Dead Cosmetic "journal superblock of unknown type";

@@ -13,6 +13,11 @@ use crate::frame::maps::FileTypes;
 use crate::frame::maps::LinkCounts;
 use crate::frame::maps::{Bits, OutOfMemory};
 
+/// Blocks that lie wholly inside the source.
+pub(super) fn held(volume: &Volume<'_>) -> u64 {
+    volume.source.len() / u64::from(volume.geometry.block_size.max(1))
+}
+
 /// The maps, and the bounds of what may be claimed.
 pub(in crate::ext4) struct Maps<'a> {
     pub(in crate::ext4) volume: &'a Volume<'a>,
@@ -32,6 +37,8 @@ pub(in crate::ext4) struct Maps<'a> {
     pub(in crate::ext4) ratio: u64,
     first: u64,
     end: u64,
+    /// Blocks that lie wholly inside the source.
+    held: u64,
     /// Files may share blocks by a feature of the filesystem.
     pub(in crate::ext4) sharing: bool,
     /// Nodes that may still be walked.
@@ -73,6 +80,7 @@ impl<'a> Maps<'a> {
             ratio,
             first,
             end: geometry.blocks_count,
+            held: held(volume),
             sharing: volume.sb.has_ro_compat(RoCompat::SHARED_BLOCKS),
             budget: AtomicU64::new(0),
             looking: AtomicU64::new(0),
@@ -84,6 +92,11 @@ impl<'a> Maps<'a> {
         };
         maps.refill();
         Ok(maps)
+    }
+
+    /// How many of these blocks the filesystem has and the source has not.
+    pub(in crate::ext4) fn cut(&self, start: u64, end: u64) -> u64 {
+        end.min(self.end).saturating_sub(start.max(self.held))
     }
 
     /// Whether there is such a block.
