@@ -38,6 +38,7 @@ mod pass2;
 mod pass3;
 mod pass4;
 mod pass5;
+mod paths;
 mod refused;
 mod run;
 mod state;

@@ -114,6 +114,19 @@ impl Blocks {
         let _ = sweep.run(source, spans, |_| (), each);
     }
 
+    /// A block that is not wholly in the source, with zeros after its end; none of o2image's packed file.
+    pub(crate) fn past_end(&self, source: &dyn BlockSource, number: u64) -> Option<Block> {
+        let at = number.saturating_mul(self.size as u64);
+        if self.packed.is_some() || at.saturating_add(self.size as u64) <= source.len() {
+            return None;
+        }
+        let mut bytes = vec![0; self.size];
+        let there = source.len().saturating_sub(at) as usize;
+        // Zeros, too, where its first part cannot be read.
+        let _ = source.read_at(&mut bytes[..there], at);
+        Some(bytes.into())
+    }
+
     /// Blocks in a run, from the source.
     pub(crate) fn read_run(
         &self,

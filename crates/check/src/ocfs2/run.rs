@@ -11,7 +11,7 @@ use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::{self, PASSES, REFERENCE};
 use super::state::State;
 use super::volume::{Volume, head};
-use super::{open, own, pass0, pass1, pass1b, pass2, pass3, pass4, pass5};
+use super::{open, own, pass0, pass1, pass1b, pass2, pass3, pass4, pass5, paths};
 use crate::frame::failure::Failure;
 use crate::frame::memory::{Estimate, allowed, program_and_findings};
 use crate::frame::meter::Meter;
@@ -122,7 +122,10 @@ fn passes<'a, S: BlockSource>(
             state.unjudged
         ));
     }
-    let (findings, run) = std::mem::replace(log, Log::new(0)).finish();
+    let (mut findings, run) = std::mem::replace(log, Log::new(0)).finish();
+    if volume.options.paths {
+        paths::fill(volume, state, &mut findings)?;
+    }
     let outcome = Outcome {
         findings,
         run: Some(run),

@@ -104,12 +104,38 @@ impl Volume<'_> {
     }
 
     fn structure(&self, block: u64, offset: usize, signature: [u8; 8]) -> Result<Block, Refused> {
-        let bytes = self.checked(self.read(block)?, offset)?;
+        self.judged(self.read(block)?, offset, signature)
+    }
+
+    fn judged(&self, block: Block, offset: usize, signature: [u8; 8]) -> Result<Block, Refused> {
+        let bytes = self.checked(block, offset)?;
         if signed(&bytes, signature) {
             Ok(bytes)
         } else {
             Err(Refused::Magic)
         }
+    }
+
+    /// How many of these blocks the volume has and the source has not.
+    pub(crate) fn cut(&self, start: u64, end: u64) -> u64 {
+        if self.blocks.is_packed() {
+            return 0;
+        }
+        let held = self.source.len() / self.block_size() as u64;
+        end.min(self.layout.blocks())
+            .saturating_sub(start.max(held))
+    }
+
+    /// Whether the source ends before the block does.
+    pub(crate) fn is_past_end(&self, block: u64) -> bool {
+        self.blocks.past_end(self.source, block).is_some()
+    }
+
+    /// A group descriptor past the end of the source as libocfs2 has it when it has read it ahead: it asks for all of them at once, does not look at how
+    /// many bytes came, and keeps zeros for the others.
+    pub(crate) fn group_of_zeros(&self, block: u64) -> Option<Result<Block, Refused>> {
+        let bytes = self.blocks.past_end(self.source, block)?;
+        Some(self.judged(bytes, 0x30, chain::SIGNATURE))
     }
 
     /// An inode. A correctable bit is not corrected: libocfs2 copies the block before it corrects it.

@@ -3,6 +3,7 @@
 mod bounds;
 mod buckets;
 mod codes;
+mod cut;
 mod damage;
 mod differential;
 mod ends;
