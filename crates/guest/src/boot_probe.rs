@@ -300,17 +300,13 @@ fn failure(error: Error) -> Result<Outcome, Error> {
             (format!("it ended ({status})"), false)
         }
         Error::Died { last, .. } => (last.trim_start_matches(": ").to_owned(), false),
-        Error::Silent { seconds, last, .. } => (
-            format!("no first line of init within {seconds} s{last}"),
-            true,
-        ),
-        Error::Hung { seconds, last, .. } => {
-            (format!("no sign of life for {seconds} s{last}"), true)
+        Error::Silent { waited, last, .. } => {
+            (format!("no first line of init within {waited}{last}"), true)
         }
-        Error::TimeLimit { seconds, last, .. } => (
-            format!("the test boot took more than {seconds} s{last}"),
-            true,
-        ),
+        Error::Hung { waited, last, .. } => (format!("no sign of life for {waited}{last}"), true),
+        Error::TimeLimit { waited, last, .. } => {
+            (format!("the test boot took more than {waited}{last}"), true)
+        }
         Error::Garbled { source, .. } => (format!("its messages cannot be read: {source}"), false),
         other => return Err(other),
     };

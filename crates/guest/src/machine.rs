@@ -14,7 +14,7 @@
 //!   first of their pid namespace). So two runs cannot meet, either. What stays is what was asked
 //!   for: the console, and the files that came over.
 //! - No wait is unlimited: there is a time limit for init's first line, for the time between heartbeats, and
-//!   for the whole. stdin of the machine and of init is empty: a program that asks a question gets an end of file.
+//!   for the whole, all counted in the time in which the machine could run (`patience`). stdin of the machine and of init is empty: a program that asks a question gets an end of file.
 //! - Only a guest that sends `done` has finished. A panic, a hang, or an end too early is an error that
 //!   quotes the console, which is kept.
 //!
@@ -26,6 +26,7 @@
 mod console;
 mod error;
 pub mod message;
+mod patience;
 mod process;
 mod qemu;
 mod session;
@@ -41,6 +42,7 @@ use serde_json::Value;
 
 use crate::initramfs;
 pub use error::Error;
+pub use patience::Waited;
 pub use qemu::Accelerator;
 
 /// Name of the variable on the kernel's command line by which init knows that it is one, and
@@ -100,7 +102,8 @@ pub struct Disk {
 /// Persistent memory comes in multiples of this, bytes: a section of the kernel's memory map.
 pub const PERSISTENT_UNIT: u64 = 128 << 20;
 
-/// How long what may take.
+/// How long what may take, in time in which the machine could run: what it waits for a processor is not counted, up to nine times
+/// the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// From the start to init's first line.
@@ -144,7 +147,8 @@ pub struct Machine {
     pub persistent: Option<File>,
     /// Further words of the kernel's command line, and UML's own options (`seccomp=on`).
     pub append: Vec<String>,
-    /// How long what may take.
+    /// How long what may take, in time in which the machine could run: what it waits for a processor is not counted, up to nine times
+    /// the limit.
     pub limits: Limits,
     /// The file that gets the console; added to when it is there.
     pub console: PathBuf,

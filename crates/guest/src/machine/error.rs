@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::Waited;
 use crate::kernel;
 
 /// Why a guest gave no result. In every case the machine has ended.
@@ -39,12 +40,12 @@ pub enum Error {
     },
     /// Init sent nothing.
     #[error(
-        "the guest sent nothing for {seconds} s after its start{last}; its console is {console}",
+        "the guest sent nothing for {waited} after its start{last}; its console is {console}",
         console = console.display()
     )]
     Silent {
         /// How long was waited.
-        seconds: u64,
+        waited: Waited,
         /// The console.
         console: PathBuf,
         /// Its last lines, in words.
@@ -52,12 +53,12 @@ pub enum Error {
     },
     /// The heartbeat stopped.
     #[error(
-        "the guest hangs: no heartbeat for {seconds} s{last}; its console is {console}",
+        "the guest hangs: no heartbeat for {waited}{last}; its console is {console}",
         console = console.display()
     )]
     Hung {
         /// How long was waited.
-        seconds: u64,
+        waited: Waited,
         /// The console.
         console: PathBuf,
         /// Its last lines, in words.
@@ -65,12 +66,12 @@ pub enum Error {
     },
     /// It lives and does not end.
     #[error(
-        "the guest was stopped at its time limit of {seconds} s{last}; its console is {console}",
+        "the guest was stopped at its time limit, after {waited}{last}; its console is {console}",
         console = console.display()
     )]
     TimeLimit {
-        /// The limit.
-        seconds: u64,
+        /// How long it has run.
+        waited: Waited,
         /// The console.
         console: PathBuf,
         /// Its last lines, in words.

@@ -112,7 +112,7 @@ impl Program {
 
 /// The CPU that this thread is on, if it may stay there: two machines begun at once are mostly
 /// begun on two.
-fn one_cpu() -> Option<CpuSet> {
+pub(super) fn one_cpu() -> Option<CpuSet> {
     let allowed = sched_getaffinity(None).ok()?;
     let here = clock::current_cpu()?;
     allowed.is_set(here).then(|| {
@@ -135,6 +135,11 @@ fn go_first() {
 pub(super) struct Running(Child);
 
 impl Running {
+    /// Its process.
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Ends it at once and waits until it is gone.
     pub(super) fn kill(&mut self) -> Option<ExitStatus> {
         let _ = self.0.kill();
@@ -244,7 +249,7 @@ pub(super) mod tests {
             let running = shell("exec sleep 60", &console);
             // As after a kill: nothing ends the child.
             let child = std::mem::ManuallyDrop::new(running);
-            child.0.id()
+            child.id()
         });
         let pid = runner.join().unwrap();
         let gone = || {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::message::{self, Message};
+use super::patience::{Moment, Patience};
 use super::process::Running;
 use super::{Engine, Error, GuestExit, Limits, Machine, console, qemu, uml};
 use progress::Progress;
@@ -82,7 +83,8 @@ pub(super) fn run(
         console: &machine.console,
         from,
         begun,
-        alive: begun,
+        patience: Patience::new(running.id(), begun),
+        alive: Moment::default(),
         arrived: &arrived,
         counted: 0,
         running,
@@ -130,8 +132,9 @@ struct Session<'a> {
     /// Where this machine's console begins in its file.
     from: u64,
     begun: Instant,
+    patience: Patience,
     /// The last sign of life.
-    alive: Instant,
+    alive: Moment,
     /// Bytes that came over the channel, and how many of them were seen.
     arrived: &'a AtomicU64,
     counted: u64,
@@ -160,7 +163,7 @@ impl Session<'_> {
                         return Err(Error::Cancelled);
                     }
                     // Time that the receiver takes for a line is not the guest's.
-                    self.alive = Instant::now();
+                    self.alive = self.patience.now();
                 }
                 Ok(ChannelEvent::ChannelError(trouble)) => return Err(self.judge(trouble)),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -192,32 +195,33 @@ impl Session<'_> {
         let arrived = self.arrived.load(Ordering::Relaxed);
         if arrived != self.counted {
             self.counted = arrived;
-            self.alive = Instant::now();
+            self.alive = self.patience.now();
         }
     }
 
-    fn in_time(&self) -> Result<(), Error> {
-        let (console, last) = (self.console.to_owned(), || self.last_words());
+    fn in_time(&mut self) -> Result<(), Error> {
         let limits = self.limits;
-        if self.begun.elapsed() > limits.whole {
+        if let Some(waited) = self.patience.is_over(Moment::default(), limits.whole) {
             return Err(Error::TimeLimit {
-                seconds: limits.whole.as_secs(),
-                console,
-                last: last(),
+                waited,
+                console: self.console.to_owned(),
+                last: self.last_words(),
             });
         }
-        if self.ready.is_none() && self.begun.elapsed() > limits.first_line {
+        if self.ready.is_none()
+            && let Some(waited) = self.patience.is_over(Moment::default(), limits.first_line)
+        {
             return Err(Error::Silent {
-                seconds: limits.first_line.as_secs(),
-                console,
-                last: last(),
+                waited,
+                console: self.console.to_owned(),
+                last: self.last_words(),
             });
         }
-        if self.alive.elapsed() > limits.silence {
+        if let Some(waited) = self.patience.is_over(self.alive, limits.silence) {
             return Err(Error::Hung {
-                seconds: limits.silence.as_secs(),
-                console,
-                last: last(),
+                waited,
+                console: self.console.to_owned(),
+                last: self.last_words(),
             });
         }
         Ok(())
@@ -411,13 +415,14 @@ mod tests {
                 &send,
             );
         });
-        let now = Instant::now();
+        let begun = Instant::now();
         let session = Session {
             limits,
             console: &console,
             from,
-            begun: now,
-            alive: now,
+            begun,
+            patience: Patience::new(running.id(), begun),
+            alive: Moment::default(),
             arrived: &arrived,
             counted: 0,
             running,

