@@ -255,7 +255,7 @@ impl RunDir {
         let name = name.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let opened = self.open_beneath(name, flags, Mode::empty(), one_mount)?;
-        if one_mount && mount_id(opened.as_fd()) != mount_id(self.fd.as_fd()) {
+        if one_mount && mount_id(&opened).ok() != mount_id(&self.fd).ok() {
             return Err(Error::io("open", &self.path.join(name), Errno::XDEV));
         }
         Ok(opened)

@@ -1,9 +1,10 @@
 //! An entry of a run's folder: its kind, its owner, its mount.
 
-use std::os::fd::BorrowedFd;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, statx};
+use rustix::fs::{FileType, Stat};
 
 use crate::error::{Error, Result};
 use crate::owner;
@@ -28,11 +29,15 @@ pub(crate) fn trust(path: &Path, stat: &Stat) -> Result<()> {
     }
 }
 
-/// ID of the mount of a descriptor; 0 where the kernel does not say (before Linux 5.8).
-pub(crate) fn mount_id(fd: BorrowedFd<'_>) -> u64 {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
-    statx(fd, "", flags, StatxFlags::MNT_ID)
-        .ok()
-        .filter(|answer| answer.stx_mask & StatxFlags::MNT_ID.bits() != 0)
-        .map_or(0, |answer| answer.stx_mnt_id)
+/// ID of the mount of a descriptor, as in mountinfo. What the kernel notes of the descriptor has it (proc(5), `fdinfo`), so the
+/// filesystem is not asked: statx(2) of one that has shut down fails.
+///
+/// # Errors
+/// There is no /proc, or the kernel does not say (before Linux 3.15).
+pub fn mount_id(fd: impl AsFd) -> io::Result<u64> {
+    let number = fd.as_fd().as_raw_fd();
+    let notes = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
+    let id = notes.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    id.and_then(|id| id.trim().parse().ok())
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -51,6 +53,11 @@ impl Error {
     /// Whether it was refused for safety, as against a system call that failed.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Error::Refused { .. })
+    }
+
+    /// Whether the filesystem could not answer: it has shut down, or its disk fails.
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if Errno::from_io_error(source) == Some(Errno::IO))
     }
 
     /// The error of the system call; for a refusal `PermissionDenied` with the reason.

@@ -26,6 +26,7 @@ mod owner;
 mod tree;
 
 pub use dir::{Authority, Identity, RunDir, Whereabouts, create_file, open_regular};
+pub use entry::mount_id;
 pub use error::{Error, Result};
 pub use lines::{Line, Lines};
 pub use tree::remove as remove_tree;

@@ -17,10 +17,10 @@ const DEEPEST: u32 = 32;
 
 /// Refuses the first entry below `folder` that is neither file nor folder, or that (as root) others may change.
 pub(crate) fn check(folder: BorrowedFd<'_>, path: &Path) -> Result<()> {
-    below(folder, path, mount_id(folder), DEEPEST)
+    below(folder, path, mount_id(folder).ok(), DEEPEST)
 }
 
-fn below(folder: BorrowedFd<'_>, path: &Path, mount: u64, depth: u32) -> Result<()> {
+fn below(folder: BorrowedFd<'_>, path: &Path, mount: Option<u64>, depth: u32) -> Result<()> {
     let failed = |error: Errno| Error::io("list", path, error);
     let home = fstat(folder).map_err(failed)?.st_dev;
     for entry in Dir::read_from(folder).map_err(failed)? {
@@ -30,14 +30,21 @@ fn below(folder: BorrowedFd<'_>, path: &Path, mount: u64, depth: u32) -> Result<
             continue;
         }
         let at = path.join(OsStr::from_bytes(name.to_bytes()));
-        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let inner = match openat(folder, name, flags, Mode::empty()) {
             // Removed meanwhile.
             Err(Errno::NOENT) => continue,
             answer => answer.map_err(|error| Error::io("look at", &at, error))?,
         };
+        // Another filesystem is mounted there: what is in it is no part of the folder. It is not asked for a status, which it may
+        // be unable to give.
+        if mount_id(&inner).ok() != mount {
+            continue;
+        }
+        let stat = fstat(&inner).map_err(|error| Error::io("look at", &at, error))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => trust(&at, &stat)?,
-            // Another filesystem is mounted there: what is in it is no part of the folder.
+            // As well where the kernel does not name mounts.
             FileType::Directory if stat.st_dev != home => {}
             FileType::Directory if depth == 0 => {
                 return Err(Error::refused(
@@ -47,15 +54,11 @@ fn below(folder: BorrowedFd<'_>, path: &Path, mount: u64, depth: u32) -> Result<
                 ));
             }
             FileType::Directory => {
-                let inner =
-                    open_folder(folder, name).map_err(|error| Error::io("open", &at, error))?;
-                // It may be another one than the entry that was looked at.
-                let stat = fstat(&inner).map_err(|error| Error::io("look at", &at, error))?;
-                if mount_id(inner.as_fd()) != mount {
-                    continue;
-                }
                 trust(&at, &stat)?;
-                below(inner.as_fd(), &at, mount, depth - 1)?;
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let opened = openat(&inner, ".", flags, Mode::empty())
+                    .map_err(|error| Error::io("open", &at, error))?;
+                below(opened.as_fd(), &at, mount, depth - 1)?;
             }
             other => {
                 return Err(Error::refused(
@@ -75,8 +78,8 @@ fn below(folder: BorrowedFd<'_>, path: &Path, mount: u64, depth: u32) -> Result<
 /// `CrossesDevices` at a mount, before anything in it is touched; those of the system calls.
 pub fn remove(above: impl AsFd, name: &OsStr) -> io::Result<()> {
     let root = open_folder(above.as_fd(), name)?;
-    let home = place(&root)?;
-    if home.1 != mount_id(above.as_fd()) {
+    let home = mount_id(&root)?;
+    if home != mount_id(above.as_fd())? {
         let why = "a filesystem is mounted on it";
         return Err(io::Error::new(io::ErrorKind::CrossesDevices, why));
     }
@@ -89,12 +92,7 @@ fn open_folder(above: BorrowedFd<'_>, name: impl rustix::path::Arg) -> rustix::i
     openat(above, name, flags, Mode::empty())
 }
 
-/// Device and mount of a folder.
-fn place(folder: &OwnedFd) -> io::Result<(u64, u64)> {
-    Ok((fstat(folder)?.st_dev, mount_id(folder.as_fd())))
-}
-
-fn empty(folder: &OwnedFd, home: (u64, u64)) -> io::Result<()> {
+fn empty(folder: &OwnedFd, home: u64) -> io::Result<()> {
     let mut entries = Dir::read_from(folder)?;
     while let Some(entry) = entries.read() {
         let entry = entry?;
@@ -102,13 +100,21 @@ fn empty(folder: &OwnedFd, home: (u64, u64)) -> io::Result<()> {
         if name == c"." || name == c".." {
             continue;
         }
-        let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        // A folder is not asked what it is before it is known to be of this mount: one that a filesystem is mounted on may have no
+        // answer.
+        let kind = match entry.file_type() {
+            FileType::Unknown => {
+                let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                FileType::from_raw_mode(stat.st_mode)
+            }
+            known => known,
+        };
+        if kind != FileType::Directory {
             unlinkat(folder, name, AtFlags::empty())?;
             continue;
         }
         let below = open_folder(folder.as_fd(), name)?;
-        if place(&below)? != home {
+        if mount_id(&below)? != home {
             let why = format!("{} in it is another filesystem", name.to_string_lossy());
             return Err(io::Error::new(io::ErrorKind::CrossesDevices, why));
         }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -244,6 +244,53 @@ fn interrupted_twice_it_undoes_and_resumes_needs_root() {
         (before.plan.seed, &before.plan.slots)
     );
     scratch.assert_nothing_left();
+}
+
+/// Where a filesystem of a run is mounted now.
+fn mounted_in(run: &Path) -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    points
+        .find(|point| Path::new(point).starts_with(run.join("mnt")))
+        .map(PathBuf::from)
+}
+
+#[test]
+fn killed_on_a_filesystem_that_has_shut_down_it_goes_on_needs_root() {
+    if !is_root() {
+        return;
+    }
+    for command in ["clean", "resume"] {
+        let scratch = Scratch::new();
+        let study = scratch.tiny_study(&["xfs"], "");
+        let mut child = spawn_run(&scratch, &study, &[]);
+        let run = scratch.join("out");
+        let point = loop {
+            common::wait_until("a mount", || mounted_in(&run).is_some());
+            signal(&child, rustix::process::Signal::STOP);
+            if let Some(point) = mounted_in(&run) {
+                break point;
+            }
+            signal(&child, rustix::process::Signal::CONT);
+        };
+        let shut_down = Command::new("xfs_io")
+            .args(["-x", "-c", "shutdown"])
+            .arg(&point)
+            .status();
+        assert!(shut_down.unwrap().success());
+        child.kill().expect("kill -9");
+        child.wait().expect("the killed child");
+        // XFS gives no status of its root from then on.
+        assert!(fs::metadata(&point).is_err());
+        common::assert_ran(&run_in(scratch.path(), &[command, "out"]));
+        scratch.assert_nothing_left();
+        if command == "clean" {
+            common::assert_ran(&run_in(scratch.path(), &["resume", "out"]));
+        }
+        let after = Run::load(&run).unwrap();
+        assert_eq!(finished(&after), after.trials.len());
+        scratch.assert_nothing_left();
+    }
 }
 
 #[test]

@@ -121,7 +121,8 @@ impl Leftovers {
                 self.refuse(undo::unusable(error));
                 false
             }
-            Err(_) => false,
+            // The root of a filesystem that has shut down gives no status.
+            Err(error) => error.is_unanswered(),
         }
     }
 

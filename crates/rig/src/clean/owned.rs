@@ -19,7 +19,7 @@ pub(super) fn loops(host: &Host, dir: &RunDir) -> Vec<Loop> {
 }
 
 /// Whether the file that a loop device is bound to (device, inode) is the one at its path in the run's folder. A file that
-/// has lost its name is the run's by the path that the kernel remembers.
+/// has lost its name, or is on a filesystem that has shut down, is the run's by the path that the kernel remembers.
 pub(super) fn is_file_of(dir: &RunDir, lo: &Loop, bound: (u64, u64)) -> bool {
     let beneath = lo.backing.strip_prefix(dir.path()).ok();
     let Some(beneath) = beneath.and_then(Beneath::relative) else {
@@ -28,7 +28,7 @@ pub(super) fn is_file_of(dir: &RunDir, lo: &Loop, bound: (u64, u64)) -> bool {
     match dir.status(beneath.path()) {
         Ok(Some(stat)) => lo.deleted || (stat.st_dev, stat.st_ino) == bound,
         Ok(None) => true,
-        Err(_) => false,
+        Err(error) => error.is_unanswered(),
     }
 }
 

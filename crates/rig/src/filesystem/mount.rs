@@ -17,7 +17,6 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount,
 };
 
-use crate::undo::actions;
 use crate::{Error, Result};
 
 /// Mounts `node` on `point` and returns the mount's ID. Each of `options` may be a comma-separated list as in fstab(5).
@@ -58,7 +57,7 @@ pub(crate) fn mount(kind: &str, node: &Path, point: &Path, options: &[String]) -
     let mounted = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
         .map_err(|error| refused(&whole, error, &mut kernel_log))?;
     // Asked before it is attached: a mount whose ID is unknown could not be undone safely.
-    let id = actions::mount_id(&mounted)
+    let id = rundir::mount_id(&mounted)
         .map_err(|error| Error::io(point, "cannot tell the new mount's ID", error))?;
     move_mount(
         &mounted,

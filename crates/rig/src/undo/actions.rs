@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use probe::mountinfo::{self, Mount};
-use rundir::RunDir;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
+use rundir::{RunDir, mount_id};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount as sys_unmount};
 
@@ -32,21 +32,7 @@ pub(crate) fn mounts() -> Result<Vec<Mount>> {
         .map_err(|error| Error::io(Path::new("/proc/self/mountinfo"), "cannot read it", error))
 }
 
-/// ID of the mount of `folder` (statx(2), `STATX_MNT_ID`, Linux 5.8), as in mountinfo.
-pub(crate) fn mount_id(folder: impl AsFd) -> rustix::io::Result<u64> {
-    let answer = statx(
-        folder,
-        "",
-        AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT,
-        StatxFlags::MNT_ID,
-    )?;
-    if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-        return Err(Errno::NOSYS);
-    }
-    Ok(answer.stx_mnt_id)
-}
-
-fn id_at(point: &Path) -> rustix::io::Result<u64> {
+fn id_at(point: &Path) -> io::Result<u64> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     mount_id(openat(CWD, point, flags, Mode::empty())?)
 }
@@ -380,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn statx_and_mountinfo_agree_on_the_root_mount() {
+    fn descriptors_and_mountinfo_agree_on_the_root_mount() {
         let mounts = mounts().unwrap();
         let root = mountinfo::serving(&mounts, Path::new("/")).unwrap();
         assert_eq!(id_at(Path::new("/")).unwrap(), root.id);

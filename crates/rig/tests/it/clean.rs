@@ -120,6 +120,42 @@ fn a_mounted_trial_is_undone_and_a_dry_run_only_lists_needs_root() {
     assert_clean(run.path());
 }
 
+/// Shuts a filesystem down, as it does itself after an error of its disk: XFS gives no status of its root from then on.
+fn shut_down(point: &Path) {
+    let answer = Command::new("xfs_io")
+        .args(["-x", "-c", "shutdown"])
+        .arg(point)
+        .output()
+        .unwrap();
+    assert!(answer.status.success(), "{answer:?}");
+    assert!(fs::write(point.join("new"), "x").is_err());
+}
+
+#[test]
+fn a_filesystem_that_has_shut_down_is_undone_needs_root() {
+    let Some(_alone) = root() else { return };
+    for kind in ["xfs", "ext4"] {
+        let run = tempfile::tempdir().unwrap();
+        let mut child = start(run.path(), kind);
+        let point = wait_until_prepared(&mut child);
+        shut_down(&point);
+        assert_eq!(fs::metadata(&point).is_err(), kind == "xfs");
+        kill(child);
+        let planned = rig::clean(run.path(), true).unwrap();
+        let undone = rig::clean(run.path(), false).unwrap();
+        assert_eq!(planned, undone, "{kind}");
+        assert_eq!(undone.len(), 5, "{kind}: {undone:?}");
+        assert_clean(run.path());
+
+        // The run itself undoes it as well.
+        let mut child = start(run.path(), kind);
+        shut_down(&wait_until_prepared(&mut child));
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success(), "{kind}");
+        assert_clean(run.path());
+    }
+}
+
 #[test]
 fn an_orderly_end_leaves_nothing_to_clean_needs_root() {
     let Some(_alone) = root() else { return };

@@ -81,12 +81,14 @@ pub fn start(run: &Path, kind: &str, bounds: &[&str]) -> Child {
         .expect("cargo test -p rig builds the example; with --test alone it does not")
 }
 
-pub fn wait_until_prepared(child: &mut Child) {
+/// Waits until the trial of [`start`] is ready, and returns where its filesystem is mounted.
+pub fn wait_until_prepared(child: &mut Child) -> PathBuf {
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap())
         .read_line(&mut line)
         .unwrap();
-    assert!(line.starts_with("prepared "), "{line:?}");
+    let point = line.trim_end().strip_prefix("prepared ");
+    PathBuf::from(point.unwrap_or_else(|| panic!("{line:?}")))
 }
 
 pub fn kill(mut child: Child) {
