@@ -133,6 +133,11 @@ pub trait Device: Send + Sync {
 
     /// Gives up undoing: something above is still mounted, and `clean` will undo both in order.
     fn abandon(&mut self);
+
+    /// The same of a device that is in use by what could not be undone; it goes by itself where the kernel can do that.
+    fn abandon_in_use(&mut self) {
+        self.abandon();
+    }
 }
 
 /// Facts of a block device's request queue (sysfs-block(5)).

@@ -450,7 +450,7 @@ impl Prepared {
         let answer = mounted.undo(patience);
         if answer.is_err() {
             if mounted.is_stuck() {
-                device.abandon();
+                device.abandon_in_use();
             }
             mounted.abandon();
         } else {

@@ -278,6 +278,17 @@ impl Device for LoopImage {
         self.loop_step = None;
         self.image_step = None;
     }
+
+    /// A copy of the mount in another mount namespace may be all that uses it, and the run's folder may be gone before that ends.
+    fn abandon_in_use(&mut self) {
+        if self.loop_step.is_some()
+            && let Some(bound) = self.bound
+            && let Err(error) = actions::detach_at_last_close(&self.node, bound)
+        {
+            tracing::warn!("{error}");
+        }
+        self.abandon();
+    }
 }
 
 impl Drop for LoopImage {

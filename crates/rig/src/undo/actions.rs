@@ -5,7 +5,6 @@ pub(crate) mod beneath;
 
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -195,6 +194,20 @@ pub(crate) fn detach(host: &Host, node: &Path, is_ours: &dyn Fn((u64, u64)) -> b
         thread::sleep(Duration::from_millis(5));
     }
     Ok(())
+}
+
+/// Has the kernel detach a loop device when nothing uses it any more, if it is bound to this file (device and inode number).
+pub(crate) fn detach_at_last_close(node: &Path, bound: (u64, u64)) -> Result<()> {
+    let failed = |error: io::Error| Error::io(node, "cannot have it detached later", error);
+    let file = fs::File::open(node).map_err(failed)?;
+    if block::loop_file(file.as_fd()) != Ok(bound) {
+        return Ok(());
+    }
+    // It has another user, so that the kernel only marks it.
+    match block::loop_clear(file.as_fd()) {
+        Ok(()) | Err(Errno::NXIO) => Ok(()),
+        Err(error) => Err(failed(error.into())),
+    }
 }
 
 /// Unmounts the mount `id` of the run in `dir` from `point`.

@@ -8,6 +8,8 @@ use std::io::{Read, Seek};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use common::{MIB, files, open, root, traces};
 use rig::{Class, Error, Request, Rig, Target};
@@ -152,6 +154,38 @@ fn a_copy_in_another_mount_namespace_is_waited_for_and_named_needs_root() {
     copy.wait().unwrap();
     prepared.unmount().unwrap();
     prepared.finish().unwrap();
+    assert_eq!(traces(run.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_device_that_a_copy_of_its_mount_holds_goes_with_the_copy_needs_root() {
+    let Some(_alone) = root() else { return };
+    let run = tempfile::tempdir_in("/var/tmp").unwrap();
+    let mut rig = open(run.path());
+    let prepared = rig.prepare(&request("ext4"), &Silent).unwrap();
+    let mut copy = Command::new("unshare")
+        .args(["--mount", "--propagation", "private"])
+        .args(["sh", "-c", "echo ready; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    let out = copy.stdout.as_mut().unwrap();
+    out.read_exact(&mut ready).unwrap();
+    let busy = prepared.finish().unwrap_err();
+    assert!(matches!(busy, Error::Busy { .. }), "{busy}");
+    drop(rig);
+    assert_eq!(traces(run.path()).len(), 1, "the loop device");
+    // As a test or a script does with a folder that it takes for finished.
+    fs::remove_dir_all(run.path()).unwrap();
+    fs::create_dir(run.path()).unwrap();
+    drop(copy.stdin.take());
+    copy.wait().unwrap();
+    let begun = Instant::now();
+    while !traces(run.path()).is_empty() && begun.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(20));
+    }
     assert_eq!(traces(run.path()), Vec::<String>::new());
 }
 
