@@ -1,13 +1,12 @@
 //! A modelled device in real time: a store that answers when the model says.
 //!
 //! Bytes move at once; only the answer waits. A thread sleeps until the model's next event and calls what waits for it, so that
-//! requests of all connections compete in one queue as they would on the device. A front ([`nbd`], [`fuse`]) translates a protocol.
+//! requests of all threads compete in one queue as they would on the device. The front [`fuse`] translates a protocol.
 //! The front [`ublk`] has that thread take requests, too: the kernel's driver binds a queue to one thread.
 
 mod direct;
 pub mod fuse;
 mod lead;
-pub mod nbd;
 mod pace;
 mod priority;
 mod slots;
@@ -154,29 +153,14 @@ impl Live {
         })
     }
 
-    /// Writes bytes, and answers when the device would have them: on its medium with `fua`.
+    /// Writes bytes, and answers when the device would have them.
     ///
     /// # Errors
     /// The range is not in the store, or it cannot be written; it is not answered then.
-    fn write(&self, to: Waiting, offset: u64, bytes: &[u8], fua: bool) -> io::Result<()> {
-        let work = Work::write(offset, bytes.len(), fua);
+    fn write(&self, to: Waiting, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let work = Work::write(offset, bytes.len(), false);
         self.serve(to, work, self.slots.take(), |_| {
             self.store.write(offset, bytes)
-        })
-    }
-
-    /// As [`Live::write`], of bytes that a front put into a slot where an answer has them.
-    fn write_slot(
-        &self,
-        to: Waiting,
-        offset: u64,
-        len: usize,
-        fua: bool,
-        slot: Arc<Slot>,
-    ) -> io::Result<()> {
-        let work = Work::write(offset, len, fua);
-        self.serve(to, work, slot, |slot| {
-            self.store.write(offset, &slot.answer(len)[HEAD..])
         })
     }
 

@@ -18,7 +18,7 @@ pub(crate) enum DeviceCommand {
     Check(DeviceCheckArgs),
     /// Print what a device can do by its model, beside what follows from its figures; or fit a model to a real device
     Bench(DeviceBenchArgs),
-    /// Serve a device in real time: over NBD on a socket, as a file under a loop device, or by the driver ublk
+    /// Serve a device in real time: as a file under a loop device, or by the driver ublk
     Serve(DeviceServeArgs),
 }
 
@@ -88,24 +88,18 @@ pub(crate) struct DeviceCheckArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("front").args(["socket", "fuse", "ublk", "nbd"]).required(true)))]
+#[command(group(clap::ArgGroup::new("front").args(["fuse", "ublk"]).required(true)))]
 pub(crate) struct DeviceServeArgs {
     /// A device of `fslab device list`; NAMExN is N of them, striped at 64 KiB
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) devices: DevicesFile,
-    /// Speak the NBD protocol on this Unix socket
-    #[arg(long, value_name = "PATH")]
-    pub(crate) socket: Option<PathBuf>,
     /// Mount a file `disk` in this folder (FUSE; root), for `losetup --direct-io=on`
     #[arg(long, value_name = "DIR")]
     pub(crate) fuse: Option<PathBuf>,
     /// Name of that file
     #[arg(long, value_name = "NAME", default_value = modelled::live::fuse::NAME, value_parser = file_name, requires = "fuse")]
     pub(crate) file_name: String,
-    /// Serve it as this free device of the kernel's driver nbd, as in /dev/nbd0 (root, the module nbd)
-    #[arg(long, value_name = "DEVICE")]
-    pub(crate) nbd: Option<PathBuf>,
     /// Make a disk /dev/ublkbN by the kernel's driver ublk (root, the module ublk_drv)
     #[arg(long)]
     pub(crate) ublk: bool,
@@ -118,7 +112,7 @@ pub(crate) struct DeviceServeArgs {
     /// Answer each line of standard input with the counters so far, as a line of JSON; answer requests at once until
     /// a line `begin NS [NS_PER_MIB]`, and from then on NS nanoseconds before the model says, a second at most; end with the
     /// input, when the disk is no longer in use
-    #[arg(long, conflicts_with = "socket")]
+    #[arg(long)]
     pub(crate) controlled: bool,
     /// Keep the bytes in this file, created if missing [default: in memory]
     #[arg(long, value_name = "FILE")]

@@ -48,7 +48,6 @@ mod layout;
 mod limits;
 mod machines;
 mod modelled_disk;
-mod nbd;
 mod other_filesystems;
 mod own_studies;
 mod packaged;

@@ -105,7 +105,6 @@ const OTHERS: &[Capability] = &[
     with(DEV, "scsi_debug", "SCSI_DEBUG", "scsi_debug"),
     with(DEV, "zram", "ZRAM", "zram"),
     with(DEV, "fuse", "FUSE_FS", "fuse"),
-    with(DEV, "nbd", "BLK_DEV_NBD", "nbd"),
     with(DEV, "ublk", "BLK_DEV_UBLK", "ublk_drv"),
     with(DEV, "nvme", "BLK_DEV_NVME", "nvme"),
     with(DEV, "virtio_pci", "VIRTIO_PCI", "virtio_pci"),

@@ -63,12 +63,6 @@ const FALLOCATE: u32 = 43;
 /// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE`: what a loop device makes of a discard.
 const PUNCH_HOLE: u32 = 3;
 
-const ENOENT: i32 = 2;
-const EIO: i32 = 5;
-const EINVAL: i32 = 22;
-const ENOSYS: i32 = 38;
-const EOPNOTSUPP: i32 = 95;
-
 /// How long a server without requests sleeps until it looks whether it is to end.
 const IDLE: Timespec = Timespec {
     tv_sec: 0,
@@ -123,38 +117,8 @@ impl Mounted {
     /// # Errors
     /// The connection broke.
     pub fn serve(&self, live: &Live) -> io::Result<()> {
-        let mut buffer = vec![0; LARGEST + HEADS];
-        let mut connection = &self.connection.0;
-        while !self.is_aborted.load(Ordering::Relaxed) {
-            match connection.read(&mut buffer) {
-                Ok(len) => {
-                    let request = Request {
-                        bytes: &buffer[..len],
-                        connection: &self.connection,
-                        name: &self.name,
-                    };
-                    request.serve(live)?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait()?,
-                // ENOENT: the request was taken back. ENODEV: unmounted.
-                Err(error) if error.raw_os_error() == Some(ENOENT) => {}
-                Err(error) if error.raw_os_error() == Some(19) => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for a request, for a while.
-    fn wait(&self) -> io::Result<()> {
-        match poll(
-            &mut [PollFd::new(&self.connection.0, PollFlags::IN)],
-            Some(&IDLE),
-        ) {
-            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
-            _ => Ok(()),
-        }
+        let is_over = || self.is_aborted.load(Ordering::Relaxed);
+        requests(live, &self.connection, &self.name, &is_over)
     }
 
     /// Unmounts it, and ends [`Mounted::serve`]. What still uses it gets errors, at the latest when the process ends.
@@ -183,6 +147,37 @@ fn device_at(folder: &Path) -> io::Result<(u32, u32)> {
     Ok((found.stx_dev_major, found.stx_dev_minor))
 }
 
+/// Serves requests for the file of this name until the connection ends or `is_over` says so.
+pub(super) fn requests(
+    live: &Live,
+    connection: &Arc<Connection>,
+    name: &str,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    let mut buffer = vec![0; LARGEST + HEADS];
+    while !is_over() {
+        match (&connection.0).read(&mut buffer) {
+            Ok(len) => {
+                let bytes = &buffer[..len];
+                let request = Request {
+                    bytes,
+                    connection,
+                    name,
+                };
+                request.serve(live)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => connection.wait()?,
+            // The request was taken back.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            // Unmounted.
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// A request of the kernel.
 struct Request<'a> {
     bytes: &'a [u8],
@@ -191,9 +186,17 @@ struct Request<'a> {
 }
 
 /// The kernel's end of a mount: `/dev/fuse`.
-struct Connection(File);
+pub(super) struct Connection(pub(super) File);
 
 impl Connection {
+    /// Waits for a request, for a while.
+    fn wait(&self) -> io::Result<()> {
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&IDLE)) {
+            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Answers, with a head that is not yet written. The kernel may have given the request up.
     fn reply(&self, unique: u64, error: i32, answer: &mut [u8]) {
         let len = answer.len() as u32;
@@ -269,7 +272,7 @@ impl Request<'_> {
             FLUSH | RELEASE | RELEASEDIR | DESTROY => self.ok(&[]),
             STATFS => self.ok(&[0; 80]),
             FORGET | BATCH_FORGET | INTERRUPT => {}
-            _ => self.fail(ENOSYS),
+            _ => self.fail(libc::ENOSYS),
         }
         Ok(())
     }
@@ -299,7 +302,7 @@ impl Request<'_> {
         let name = self.bytes.get(HEAD..).unwrap_or_default();
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         if node != ROOT || name != self.name.as_bytes() {
-            self.fail(ENOENT);
+            self.fail(libc::ENOENT);
             return;
         }
         let mut out = Vec::with_capacity(128);
@@ -337,9 +340,9 @@ impl Request<'_> {
 
     fn fail_with(&self, error: &io::Error) {
         self.fail(if error.kind() == io::ErrorKind::InvalidInput {
-            EINVAL
+            libc::EINVAL
         } else {
-            EIO
+            libc::EIO
         });
     }
 
@@ -360,10 +363,10 @@ impl Request<'_> {
         let (offset, size) = (self.u64_at(HEAD + 8), self.u32_at(HEAD + 16));
         let data = self.bytes.get(HEAD + 40..).unwrap_or_default();
         let Some(data) = data.get(..size as usize) else {
-            self.fail(EINVAL);
+            self.fail(libc::EINVAL);
             return;
         };
-        if let Err(error) = live.write(self.waiting(), offset, data, false) {
+        if let Err(error) = live.write(self.waiting(), offset, data) {
             self.fail_with(&error);
         }
     }
@@ -372,7 +375,7 @@ impl Request<'_> {
     fn discard(&self, live: &Live) {
         let (offset, len) = (self.u64_at(HEAD + 8), self.u64_at(HEAD + 16));
         if self.u32_at(HEAD + 24) != PUNCH_HOLE {
-            self.fail(EOPNOTSUPP);
+            self.fail(libc::EOPNOTSUPP);
             return;
         }
         if let Err(error) = live.discard(self.waiting(), offset, len) {

@@ -6,9 +6,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
-/// Bytes of a front's head before the bytes of an answer: those of NBD and of FUSE are as long.
+/// Bytes of a front's head before the bytes of an answer: those of FUSE.
 pub(super) const HEAD: usize = 16;
-/// Requests for which there is room: what a FUSE server may be asked at once, and two queues of the kernel's nbd driver.
+/// Requests for which there is room: what a FUSE server may be asked at once.
 pub(super) const ROOM: usize = 256;
 /// Bytes of a request for which there is room: the largest that Linux sends by default.
 const LARGEST: usize = 1280 << 10;

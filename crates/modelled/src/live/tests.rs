@@ -1,5 +1,8 @@
+use std::cell::Cell;
+use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -63,7 +66,7 @@ fn read(store: &Store, offset: u64, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn file() -> std::fs::File {
+fn file() -> File {
     let file = tempfile::tempfile().unwrap();
     file.set_len(SIZE).unwrap();
     file
@@ -111,7 +114,7 @@ fn answers_come_and_are_counted() {
     let live = live();
     let (to, received) = waiting(7);
     while_running(&live, || {
-        live.write(to.clone(), 4096, &[7; 4096], true).unwrap();
+        live.write(to.clone(), 4096, &[7; 4096]).unwrap();
         assert_eq!(received.recv().unwrap(), (7, vec![]));
         live.read(to.clone(), 4096, 4096).unwrap();
         assert_eq!(received.recv().unwrap(), (7, vec![7; 4096]));
@@ -162,116 +165,62 @@ fn answers_leave_earlier_by_what_the_way_takes() {
     assert!(served.modelled > 20_000);
 }
 
-/// A client of the protocol, as its description has it.
-struct Client(UnixStream);
+/// The kernel's end of a FUSE connection: requests and answers are whole packets, as on /dev/fuse.
+struct Kernel(File);
 
-impl Client {
-    fn option(&mut self, option: u32, data: &[u8]) {
-        let mut bytes = Vec::from(*b"IHAVEOPT");
-        bytes.extend(option.to_be_bytes());
-        bytes.extend((data.len() as u32).to_be_bytes());
-        bytes.extend(data);
-        self.0.write_all(&bytes).unwrap();
-    }
-
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let mut bytes = [0; N];
-        self.0.read_exact(&mut bytes).unwrap();
-        bytes
-    }
-
-    /// Kind and data of an option's reply.
-    fn option_reply(&mut self) -> (u32, Vec<u8>) {
-        let head: [u8; 20] = self.take();
-        assert_eq!(head[..8], 0x3_e889_0455_65a9_u64.to_be_bytes());
-        let kind = u32::from_be_bytes(head[12..16].try_into().unwrap());
-        let mut data = vec![0; u32::from_be_bytes(head[16..].try_into().unwrap()) as usize];
-        self.0.read_exact(&mut data).unwrap();
-        (kind, data)
-    }
-
-    fn head(&mut self, command: u16, cookie: u64, offset: u64, len: u32) {
-        let mut bytes = Vec::from(0x2560_9513_u32.to_be_bytes());
-        bytes.extend(0_u16.to_be_bytes());
-        bytes.extend(command.to_be_bytes());
-        bytes.extend(cookie.to_be_bytes());
-        bytes.extend(offset.to_be_bytes());
-        bytes.extend(len.to_be_bytes());
-        self.0.write_all(&bytes).unwrap();
-    }
-
-    fn request(&mut self, command: u16, cookie: u64, offset: u64, len: u32, data: &[u8]) {
-        self.head(command, cookie, offset, len);
-        self.0.write_all(data).unwrap();
-    }
-
-    /// Error and cookie of a reply.
-    fn reply(&mut self) -> (u32, u64) {
-        let head: [u8; 16] = self.take();
-        assert_eq!(head[..4], 0x6744_6698_u32.to_be_bytes());
-        (
-            u32::from_be_bytes(head[4..8].try_into().unwrap()),
-            u64::from_be_bytes(head[8..].try_into().unwrap()),
-        )
-    }
+/// A connection, and its other end.
+fn connected() -> (Kernel, Arc<fuse::Connection>) {
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let file = |end: UnixDatagram| File::from(OwnedFd::from(end));
+    (Kernel(file(ours)), Arc::new(fuse::Connection(file(theirs))))
 }
 
-#[test]
-fn a_client_of_nbd_negotiates_writes_and_reads() {
-    let live = live();
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    while_running(&live, || {
-        std::thread::scope(|scope| {
-            let server = scope.spawn(|| nbd::serve(&live, theirs));
-            let mut client = Client(ours);
-            assert_eq!(&client.take::<16>(), b"NBDMAGICIHAVEOPT");
-            assert_eq!(client.take::<2>(), [0, 3]);
-            client.0.write_all(&3_u32.to_be_bytes()).unwrap();
-            client.option(99, b"what");
-            assert_eq!(client.option_reply().0, (1 << 31) + 1);
-            client.option(7, &[0; 6]);
-            let (kind, info) = client.option_reply();
-            assert_eq!((kind, &info[2..10]), (3, &SIZE.to_be_bytes()[..]));
-            // Flags, flush, FUA and trim: the drive has a buffer.
-            assert_eq!(info[10..], [0, 1 | 4 | 8 | 32]);
-            assert_eq!(client.option_reply(), (1, vec![]));
-            client.request(1, 11, 8192, 4096, &[5; 4096]);
-            assert_eq!(client.reply(), (0, 11));
-            client.request(0, 12, 8192, 4096, &[]);
-            assert_eq!(client.reply(), (0, 12));
-            assert_eq!(client.take::<4096>(), [5; 4096]);
-            client.request(3, 13, 0, 0, &[]);
-            assert_eq!(client.reply(), (0, 13));
-            // Beyond the end, and not a command.
-            client.request(0, 14, SIZE, 1, &[]);
-            assert_eq!(client.reply(), (22, 14));
-            client.request(77, 15, 0, 0, &[]);
-            assert_eq!(client.reply(), (22, 15));
-            client.request(2, 16, 0, 0, &[]);
-            assert!(server.join().unwrap().is_ok());
-        });
-    });
+const READ: u32 = 15;
+const WRITE: u32 = 16;
+
+impl Kernel {
+    /// Sends a read or a write of what is in the buffer after [`Kernel::HEADS`] bytes.
+    fn send(&mut self, code: u32, unique: u64, offset: u64, len: usize, buffer: &mut [u8]) {
+        let data = if code == WRITE { len } else { 0 };
+        let all = Self::HEADS + data;
+        buffer[..Self::HEADS].fill(0);
+        buffer[..4].copy_from_slice(&(all as u32).to_ne_bytes());
+        buffer[4..8].copy_from_slice(&code.to_ne_bytes());
+        buffer[8..16].copy_from_slice(&unique.to_ne_bytes());
+        buffer[48..56].copy_from_slice(&offset.to_ne_bytes());
+        buffer[56..60].copy_from_slice(&(len as u32).to_ne_bytes());
+        assert_eq!(self.0.write(&buffer[..all]).unwrap(), all);
+    }
+
+    /// `struct fuse_in_header`, and a read's or a write's own head.
+    const HEADS: usize = 80;
+
+    /// Cookie, error and length of an answer, whose bytes follow in the buffer after [`HEAD`] bytes.
+    fn answer(&mut self, buffer: &mut [u8]) -> (u64, i32, usize) {
+        let len = self.0.read(buffer).unwrap();
+        let error = i32::from_ne_bytes(buffer[4..8].try_into().unwrap());
+        let unique = u64::from_ne_bytes(buffer[8..HEAD].try_into().unwrap());
+        assert_eq!(buffer[..4], (len as u32).to_ne_bytes());
+        (unique, error, len - HEAD)
+    }
 }
 
 /// Eight requests at once, and again: reads and writes of several sizes, in a changing order.
-fn load(client: &mut Client, rounds: u64, buffer: &mut [u8]) {
+fn load(kernel: &mut Kernel, rounds: u64, buffer: &mut [u8]) {
     for round in 0..rounds {
-        let mut data = [0; 8];
+        let mut sizes = [0; 8];
         for i in 0..8 {
             let at = (round * 8 + i) * 2_654_435_761 % (SIZE / 4096 - 32) * 4096;
             let len = 4096 << (i % 4);
-            let is_write = i % 3 == 0;
-            data[i as usize] = if is_write { 0 } else { len as usize };
-            client.head(u16::from(is_write), i, at, len);
-            if is_write {
-                client.0.write_all(&buffer[..len as usize]).unwrap();
-            }
+            // A write is answered with its length alone.
+            let (code, answer) = if i % 3 == 0 { (WRITE, 8) } else { (READ, len) };
+            sizes[i as usize] = answer;
+            kernel.send(code, i, at, len, buffer);
         }
         for _ in 0..8 {
-            let (error, cookie) = client.reply();
-            assert_eq!(error, 0);
-            let len = data[cookie as usize];
-            client.0.read_exact(&mut buffer[..len]).unwrap();
+            let (unique, error, len) = kernel.answer(buffer);
+            assert_eq!((error, len), (0, sizes[unique as usize]));
         }
     }
 }
@@ -283,7 +232,7 @@ fn nothing_is_allocated_while_it_serves() {
         let live = live_of(name);
         // An hour: the load takes less on each model, so nothing is waited for.
         live.begin(Lead::of_requests(3_600_000_000_000));
-        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut kernel, connection) = connected();
         let more = std::thread::scope(|scope| {
             let _stop = Stop(&live);
             scope.spawn(|| {
@@ -292,13 +241,12 @@ fn nothing_is_allocated_while_it_serves() {
             });
             scope.spawn(|| {
                 count.watch();
-                nbd::requests(&live, theirs)
+                fuse::requests(&live, &connection, fuse::NAME, &|| live.is_over())
             });
-            let mut client = Client(ours);
             let mut buffer = vec![3; 64 << 10];
-            load(&mut client, 2000, &mut buffer);
+            load(&mut kernel, 2000, &mut buffer);
             let before = count.so_far();
-            load(&mut client, 2000, &mut buffer);
+            load(&mut kernel, 2000, &mut buffer);
             count.so_far() - before
         });
         assert_eq!(live.served().requests, 32_000);
@@ -309,17 +257,18 @@ fn nothing_is_allocated_while_it_serves() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(50))]
     #[test]
-    fn a_client_that_talks_nonsense_is_an_error_and_no_panic(
-        bytes in proptest::collection::vec(0_u8.., 0..200), polite in proptest::bool::ANY,
+    fn a_request_that_makes_no_sense_is_an_error_and_no_panic(
+        code in 0_u32..50, bytes in proptest::collection::vec(0_u8.., 0..200),
     ) {
         let live = live();
-        let (mut ours, theirs) = UnixStream::pair().unwrap();
-        if polite {
-            ours.write_all(&3_u32.to_be_bytes()).unwrap();
-            ours.write_all(b"IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
-        }
-        ours.write_all(&bytes).unwrap();
-        ours.shutdown(std::net::Shutdown::Write).unwrap();
-        let _ = nbd::serve(&live, theirs);
+        let (mut kernel, connection) = connected();
+        let request = [&[0; 4][..], &code.to_ne_bytes(), &bytes].concat();
+        kernel.0.write_all(&request).unwrap();
+        kernel.0.write_all(&bytes).unwrap();
+        let calls = Cell::new(0);
+        let is_over = || calls.replace(calls.get() + 1) == 2;
+        let served = fuse::requests(&live, &connection, fuse::NAME, &is_over);
+        // A request has a head of 40 bytes.
+        proptest::prop_assert_eq!(served.is_err(), bytes.len() < 40);
     }
 }

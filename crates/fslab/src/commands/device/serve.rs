@@ -3,20 +3,17 @@
 mod control;
 mod driver;
 
-use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom};
-use std::net::Shutdown;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use device::Variation;
 use lab::Interrupt;
-use modelled::live::{Does, Lead, Live, Served, Store, fuse, keep_in_memory, nbd};
+use modelled::live::{Does, Lead, Live, Served, Store, fuse, keep_in_memory};
 use modelled::{Error, catalogue};
 use rustix::fs::{FlockOperation, OFlags};
 
@@ -47,10 +44,9 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
         Some(path) => stored(path, size, args.controlled)?,
     };
     let interrupt = Interrupt::on_signals()?;
-    let served = if args.ublk {
-        driver::serve(model, store, args, &interrupt)
-    } else {
-        on_a_front(model, store, args, &interrupt)
+    let served = match &args.fuse {
+        Some(folder) => by_fuse(model, store, folder, args, &interrupt),
+        None => driver::serve(model, store, args, &interrupt),
     };
     let served = served.inspect_err(|error| {
         if let (Some(made), true) = (made, is_usage(error)) {
@@ -67,10 +63,11 @@ pub(crate) fn run(args: &DeviceServeArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// Serves on a socket or by FUSE.
-fn on_a_front(
+/// Serves by FUSE.
+fn by_fuse(
     model: Box<dyn device::Model>,
     store: Store,
+    folder: &Path,
     args: &DeviceServeArgs,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Served> {
@@ -86,12 +83,7 @@ fn on_a_front(
             let _over = OnPanic(interrupt);
             live.run();
         });
-        let result = match (&args.socket, &args.fuse, &args.nbd) {
-            (Some(socket), _, _) => on_socket(&live, socket, interrupt),
-            (None, Some(folder), _) => on_fuse(scope, &live, folder, args, interrupt),
-            (None, None, Some(device)) => on_nbd(scope, &live, device, args, interrupt),
-            (None, None, None) => Ok(()),
-        };
+        let result = on_fuse(scope, &live, folder, args, interrupt);
         live.stop();
         result.map(|()| live.served())
     })
@@ -236,140 +228,6 @@ fn file(path: &Path, size: u64) -> anyhow::Result<(File, Option<Made>)> {
     }
 }
 
-fn on_socket(live: &Arc<Live>, path: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
-    let wrong = |error: io::Error| {
-        usage(format!(
-            "{}: {error}; choose another --socket",
-            out::path(path)
-        ))
-    };
-    let listener = bind(path).map_err(wrong)?;
-    let place = |path: &Path| {
-        let there = std::fs::symlink_metadata(path).ok()?;
-        Some((there.dev(), there.ino()))
-    };
-    let own = place(path);
-    listener.set_nonblocking(true)?;
-    out::say(&format!("fslab: serving on {}", out::path(path)));
-    let connections = Connections::default();
-    let result = std::thread::scope(|scope| {
-        let result = accept(scope, live, &listener, &connections, interrupt);
-        // Connections that are open would keep their threads.
-        connections.shut_down();
-        result
-    });
-    // Another server may have its socket there by now.
-    if own.is_some() && place(path) == own {
-        let _ = std::fs::remove_file(path);
-    }
-    Ok(result?)
-}
-
-/// A socket at this path; a socket whose server is gone makes room. What is no socket stays: it refuses connections, too.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let refused = io::ErrorKind::ConnectionRefused;
-            let is_socket = std::fs::symlink_metadata(path)?.file_type().is_socket();
-            if is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == refused) {
-                std::fs::remove_file(path)?;
-                return UnixListener::bind(path);
-            }
-            Err(error)
-        }
-        bound => bound,
-    }
-}
-
-/// Takes connections until a signal comes, each with a thread of its own.
-fn accept<'scope, 'env>(
-    scope: &'scope std::thread::Scope<'scope, 'env>,
-    live: &'env Arc<Live>,
-    listener: &UnixListener,
-    connections: &'env Connections,
-    interrupt: &Interrupt,
-) -> io::Result<()> {
-    let mut number = 0;
-    let mut is_full = false;
-    while !interrupt.is_raised() {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                std::thread::sleep(TICK);
-                continue;
-            }
-            // Those that are open go on.
-            Err(error) if is_crowded(&error) => {
-                if !is_full {
-                    refused(&error);
-                }
-                is_full = true;
-                std::thread::sleep(TICK);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        is_full = false;
-        stream.set_nonblocking(false)?;
-        let copy = match stream.try_clone() {
-            Ok(copy) => copy,
-            Err(error) => {
-                refused(&error);
-                continue;
-            }
-        };
-        number += 1;
-        connections.add(number, copy);
-        scope.spawn(move || {
-            if let Err(error) = nbd::serve(live, stream) {
-                out::say(&format!("fslab: a connection ended: {error}"));
-            }
-            // The client waits for the end, which a copy of the socket in an answer under way would delay.
-            connections.end(number);
-        });
-    }
-    Ok(())
-}
-
-/// Whether a connection cannot be taken now: it is gone, or there is no room for it.
-fn is_crowded(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let full = [Errno::CONNABORTED, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
-    Errno::from_io_error(error).is_some_and(|errno| full.contains(&errno))
-}
-
-fn refused(error: &io::Error) {
-    out::say(&format!(
-        "fslab: a connection is not taken: {error}; close another, or raise the limit (ulimit -n)"
-    ));
-}
-
-/// Open connections by number.
-#[derive(Default)]
-struct Connections(Mutex<BTreeMap<u64, UnixStream>>);
-
-impl Connections {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, number: u64, stream: UnixStream) {
-        self.open().insert(number, stream);
-    }
-
-    fn end(&self, number: u64) {
-        if let Some(stream) = self.open().remove(&number) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    fn shut_down(&self) {
-        for stream in self.open().values() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-}
-
 fn on_fuse<'scope, 'env>(
     scope: &'scope std::thread::Scope<'scope, 'env>,
     live: &'env Arc<Live>,
@@ -430,33 +288,6 @@ fn ended(server: ScopedJoinHandle<'_, io::Result<()>>) -> anyhow::Result<()> {
             "the server of the disk ended early; please report it"
         )),
     }
-}
-
-/// Serves a device of the kernel's driver, which a thread of this process lends itself to.
-fn on_nbd<'scope, 'env>(
-    scope: &'scope std::thread::Scope<'scope, 'env>,
-    live: &'env Arc<Live>,
-    device: &Path,
-    args: &DeviceServeArgs,
-    interrupt: &Interrupt,
-) -> anyhow::Result<()> {
-    let attached = nbd::Attached::new(device, live).map_err(|error| {
-        usage(format!(
-            "{}: {error}; --nbd needs root and a free device of the driver nbd (modprobe nbd)",
-            out::path(device)
-        ))
-    })?;
-    let attached = Arc::new(attached);
-    let (theirs, drivers) = (Arc::clone(&attached), Arc::clone(&attached));
-    let server = scope.spawn(move || {
-        modelled::live::in_time(Does::Requests);
-        theirs.serve(live)
-    });
-    scope.spawn(move || drivers.lend());
-    out::say(&format!("fslab: serving {}", out::path(device)));
-    until_over(live, args, interrupt, &server);
-    attached.disconnect();
-    ended(server)
 }
 
 impl Controlled for Live {
