@@ -46,11 +46,13 @@ pub(crate) fn take(
         let name = format!("loop{number}");
         let node = Path::new("/dev").join(&name);
         let step = journal.will_make(step(&node))?;
-        let device = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&node)
-            .map_err(|error| Error::io(&node, "cannot open the loop device", error))?;
+        let device = match OpenOptions::new().read(true).write(true).open(&node) {
+            Ok(device) => device,
+            Err(error) => {
+                journal.undone(step)?;
+                return Err(Error::io(&node, "cannot open the loop device", error));
+            }
+        };
         match bind(&device) {
             Ok(()) => {
                 return Ok(Taken {

@@ -132,11 +132,15 @@ fn probe(folder: &Path, name: &str, size: u64, journal: &Arc<Journal>) -> Result
     let path = folder.join(format!("probe-{name}"));
     let failed = |error| Error::io(&path, "cannot make an image there", error);
     let step = journal.will_make(Step::Image { path: path.clone() })?;
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(failed)?;
+    let mut new = OpenOptions::new();
+    let file = match new.write(true).create_new(true).open(&path) {
+        Ok(file) => file,
+        Err(error) => {
+            // Nothing was made: a file of that name is not ours to remove.
+            journal.note_undone(step);
+            return Err(failed(error));
+        }
+    };
     let sized = file.set_len(size);
     drop(file);
     actions::remove_image_of(journal.dir(), &path)?;
@@ -160,6 +164,10 @@ mod tests {
         let journal = Journal::open(run.path()).unwrap();
         let of = |size| probe(run.path(), "i.img", size, &journal).unwrap();
         assert_eq!(of(1 << 30), Largest::Enough);
+        // What cannot be made leaves no step.
+        std::fs::write(run.path().join("probe-taken.img"), "theirs").unwrap();
+        assert!(probe(run.path(), "taken.img", 1, &journal).is_err());
+        std::fs::remove_file(run.path().join("probe-taken.img")).unwrap();
         // Above what the kernel's offsets have.
         assert_eq!(of((1 << 63) - 1 - 4096), Largest::TooSmall);
         assert_eq!(journal.left(), Vec::new());

@@ -39,23 +39,24 @@ pub(super) fn bind(
         OsStr::new("--file-name"),
         OsStr::new(file),
     ];
-    let mut server = Server::start(model, size, store, &front)?;
-    let bound = server.ready().and_then(|()| {
+    let bound = Server::start(model, size, store, &front).and_then(|mut server| {
+        server.ready()?;
         let served = folder.join(file);
         let opened = OpenOptions::new().read(true).write(true).open(&served);
         let opened =
             opened.map_err(|error| Error::io(&served, "cannot open the served file", error))?;
         let flags = block::LOOP_DIRECT_IO | block::LOOP_AUTOCLEAR;
-        free_loop::take(journal, &|node| step_of(node, file), &|device| {
+        let taken = free_loop::take(journal, &|node| step_of(node, file), &|device| {
             let name = file.as_bytes();
             block::loop_configure(device.as_fd(), opened.as_fd(), SECTOR, flags, name)
-        })
+        })?;
+        Ok((taken, server))
     });
     // The loop device has the file open; from now on nothing leads to it by a path.
     let detached = unmount(&folder, UnmountFlags::DETACH);
     actions::remove_mount_point_of(journal.dir(), &folder)?;
     journal.note_undone(point);
-    let taken = bound?;
+    let (taken, server) = bound?;
     parts.push(Part {
         number: taken.step,
         step: step_of(&taken.node, file),
