@@ -282,7 +282,13 @@ impl<'a> LocalExecutor<'a> {
             .iter()
             .map(|e| convert::evidence(e, None))
             .collect::<Vec<_>>();
-        settled.extend(prepared.served().map(in_time));
+        let served = prepared.served();
+        // A disk whose server is gone fails, and so does what uses it.
+        let measured = match (&served, measured) {
+            (Some(Err(why)), Err(stopped)) => Err(stopped.because(why)),
+            (_, measured) => measured,
+        };
+        settled.extend(served.map(in_time));
         let mut warnings = prepared.warnings().to_vec();
         let finished = self.finish(trial, prepared, measured.is_ok(), ledger);
         let mut findings = measured?;

@@ -10,12 +10,15 @@
 //! absence proves nothing either.
 
 use std::fs::File;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use probe::superblock::ext::Superblock;
+use rustix::io::Errno;
 
 use crate::filesystem::Mounted;
+use crate::host::Host;
 use crate::settled::Settled;
 use crate::{Error, Result};
 use progress::{Progress, Step, Unit};
@@ -25,6 +28,14 @@ pub const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How often the descriptors are looked at: reading them is cheap, but not free.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Errors that the kernel has counted of the filesystem on this device; none where it does not count.
+fn errors_of(node: &Path) -> u64 {
+    let host = Host::default();
+    let name = host.number_of_node(node);
+    let count = name.and_then(|name| host.text(format!("sys/fs/ext4/{name}/errors_count")));
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
 
 /// Waits until no group lacks INODE_ZEROED, at most `timeout`.
 pub fn wait(mounted: &Mounted<'_>, timeout: Duration, progress: &dyn Progress) -> Result<Settled> {
@@ -47,6 +58,7 @@ pub fn wait(mounted: &Mounted<'_>, timeout: Duration, progress: &dyn Progress) -
     let step = Step::new("lazy initialisation").counted_in(Unit::Items("groups".into()));
     progress.begin(step.of(before));
     let mut left = before;
+    let errors = errors_of(mounted.node);
     while left > 0 && never.is_none() && begun.elapsed() < timeout {
         if progress.cancelled() {
             return Err(Error::Interrupted {
@@ -54,6 +66,11 @@ pub fn wait(mounted: &Mounted<'_>, timeout: Duration, progress: &dyn Progress) -
             });
         }
         thread::sleep(PAUSE);
+        // A filesystem that has failed zeroes no more.
+        if errors_of(mounted.node) > errors {
+            let what = "its filesystem failed while its inode tables were zeroed";
+            return Err(Error::io(mounted.node, what, Errno::IO));
+        }
         let now = superblock.groups_not_zeroed(&device).map_err(failed)?;
         progress.advance(left.saturating_sub(now));
         left = now;

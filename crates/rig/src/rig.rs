@@ -214,7 +214,8 @@ impl Rig {
         let mkfs = hinted(request, filesystem, &node)?;
         let (noted, options) = self.will_format(filesystem, &mkfs)?;
         let begun = Instant::now();
-        let mkfs = filesystem::make(filesystem, &options, &node, progress)?;
+        let mkfs = filesystem::make(filesystem, &options, &node, progress)
+            .map_err(|error| cause(&*device, error))?;
         timings.mkfs = begun.elapsed().as_secs_f64();
         let formatted = self.note_formatted(noted, filesystem, &node)?;
         stop(progress, "making the filesystem")?;
@@ -228,7 +229,8 @@ impl Rig {
             &node,
             self.number,
             &request.mount,
-        )?;
+        )
+        .map_err(|error| cause(&*device, error))?;
         timings.mount = begun.elapsed().as_secs_f64();
 
         // From here on `prepared` undoes everything, in the right order.
@@ -253,7 +255,8 @@ impl Rig {
             formatted: formatted.map(|step| (self.journal.clone(), step)),
         };
         prepared.device.still_the_same()?;
-        self.after_mount(&mut prepared, request, filesystem, &node, progress)?;
+        self.after_mount(&mut prepared, request, filesystem, &node, progress)
+            .map_err(|error| cause(&*prepared.device, error))?;
         // Last: what the filesystem did by itself until now is no part of any measurement.
         let stale = matches!(self.target, Target::LoopImages { .. });
         asked.hold(&mut prepared.bounds, &self.journal, &node, stale)?;
@@ -450,5 +453,13 @@ impl Drop for Rig {
         if mountinfo::own().is_ok_and(free) {
             let _ = actions::remove_mount_point_of(self.journal.dir(), &folder);
         }
+    }
+}
+
+/// Why a device failed, where its server can say so; else the error that was met.
+fn cause(device: &dyn Device, error: Error) -> Error {
+    match device.served() {
+        Some(Err(why)) => why,
+        _ => error,
     }
 }

@@ -6,12 +6,13 @@ use crate::served_disk::{KNOWN, can_serve};
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use common::{
     Scratch, assert_ran, fslab, run_in, stderr, wait_for_mount, wait_until, whole_report,
 };
 use record::{Run, Status};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Processes that serve a disk of this folder's runs.
 fn servers(folder: &Path) -> Vec<String> {
@@ -204,4 +205,71 @@ fn after_a_kill_the_disk_goes_with_what_was_mounted_needs_root() {
     let output = run_in(scratch.path(), &["clean", "out"]);
     assert_ran(&output);
     nothing_is_left(&scratch);
+}
+
+/// A run on a modelled disk that takes seconds for a trial, and its server.
+fn on_a_slow_disk(scratch: &Scratch) -> (Child, Pid) {
+    let study = scratch.tiny_study(&["ext4"], "");
+    let run = fslab()
+        .current_dir(scratch.path())
+        .arg("run")
+        .arg(&study)
+        .args([
+            "--set",
+            "device=model:t7k250",
+            "--set",
+            "iozone.size=64m",
+            "--blocks",
+            "1",
+            "--out",
+            "out",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_mount(scratch);
+    let tasks = fs::read_dir(format!("/proc/{}/task", run.id())).unwrap();
+    let children = tasks.flatten().filter_map(|task| {
+        let children = fs::read_to_string(task.path().join("children"));
+        children.ok()
+    });
+    let is_server = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("--controlled")
+    };
+    let server = children
+        .flat_map(|list| {
+            let list = list.split_whitespace().map(|pid| pid.parse().unwrap());
+            list.collect::<Vec<i32>>()
+        })
+        .find(is_server);
+    (run, Pid::from_raw(server.unwrap()).unwrap())
+}
+
+#[test]
+fn a_server_that_hangs_holds_no_run_needs_root() {
+    let (goes_on, ends) = (Scratch::new(), Scratch::new());
+    if !can_serve(&goes_on) {
+        return;
+    }
+    let (mut first, server) = on_a_slow_disk(&goes_on);
+    kill_process(server, Signal::STOP).unwrap();
+    let (mut second, server) = on_a_slow_disk(&ends);
+    kill_process(server, Signal::STOP).unwrap();
+    kill_process(Pid::from_child(&second), Signal::TERM).unwrap();
+    wait_until("the run to end", || second.try_wait().unwrap().is_some());
+    assert_eq!(second.wait().unwrap().code(), Some(130));
+    nothing_is_left(&ends);
+    // Its other trials have servers of their own.
+    wait_until("the run to end", || first.try_wait().unwrap().is_some());
+    assert_eq!(first.wait().unwrap().code(), Some(7));
+    nothing_is_left(&goes_on);
+    let run = Run::load(&goes_on.join("out")).unwrap();
+    let failed = run.trials.iter().find_map(|trial| match &trial.status {
+        Status::Failed(_, why) => Some(why),
+        _ => None,
+    });
+    let why = failed.unwrap();
+    assert!(why.contains("did not answer for 20 s"), "{why}");
 }

@@ -66,6 +66,14 @@ pub(super) struct Stopped {
     pub(super) fatal: Option<Box<rig::Error>>,
 }
 
+impl Stopped {
+    /// With what the device has to say of it.
+    pub(super) fn because(mut self, why: &rig::Error) -> Stopped {
+        self.message = format!("{}; {why}", self.message);
+        self
+    }
+}
+
 impl LocalExecutor<'_> {
     pub(super) fn rig_failure(&self, error: rig::Error) -> Stopped {
         let message = error.to_string();
