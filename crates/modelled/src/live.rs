@@ -24,7 +24,7 @@ use device::{Model, Op};
 
 use self::pace::{Due, Pace, Work};
 pub use lead::Lead;
-pub use priority::{Does, in_time, keep_in_memory};
+pub use priority::{Does, available_memory, in_time, keep_in_memory};
 use slots::{Bytes, HEAD, Slot, Slots};
 pub use store::Store;
 

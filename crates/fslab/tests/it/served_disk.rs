@@ -402,3 +402,18 @@ fn a_folder_has_one_server_and_a_file_that_is_open_is_served_until_a_signal_need
     assert!(file.read_at(&mut [0; 512], 32 << 20).is_err());
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn a_disk_in_memory_that_is_larger_than_memory_is_said_at_the_start() {
+    let scratch = Scratch::new();
+    // The size of the drive, 500 GB.
+    let words = ["device", "serve", "7k500", "--fuse", "none"];
+    let output = run_in(scratch.path(), &words);
+    let said = stderr(&output);
+    assert!(
+        said.contains("in memory, and") && said.contains("--store"),
+        "{said}"
+    );
+    let small = refused(&scratch, &["--fuse", "none"]);
+    assert!(!small.contains("in memory, and"), "{small}");
+}

@@ -11,7 +11,7 @@ pub(super) const HEAD: usize = 16;
 /// Requests for which there is room: what a FUSE server may be asked at once.
 pub(super) const ROOM: usize = 256;
 /// Bytes of a request for which there is room: the largest that Linux sends by default.
-const LARGEST: usize = 1280 << 10;
+pub(super) const LARGEST: usize = 1280 << 10;
 
 /// The bytes of a request, and whether they could be moved.
 pub(super) struct Bytes {

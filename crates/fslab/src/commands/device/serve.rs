@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use device::Variation;
 use lab::Interrupt;
-use modelled::live::{Does, Lead, Live, Served, Store, fuse, keep_in_memory};
+use modelled::live::{Does, Lead, Live, Served, Store, available_memory, fuse, keep_in_memory};
 use modelled::{Error, catalogue};
 use rustix::fs::{FlockOperation, OFlags};
 
@@ -72,7 +72,7 @@ fn by_fuse(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Served> {
     let live = Arc::new(Live::new(model, store));
-    keep_in_memory();
+    lock_memory();
     if args.controlled {
         live.hold();
     }
@@ -115,8 +115,23 @@ fn unfit(path: &Path, why: &str) -> anyhow::Error {
     usage(format!("{path}: {why}; choose another --store"))
 }
 
+/// Locks this process in memory, or says why not.
+fn lock_memory() {
+    if let Err(why) = keep_in_memory() {
+        out::say(&format!(
+            "fslab: the server's memory is not locked: {why}; its answers may be late when the machine is short of memory"
+        ));
+    }
+}
+
 fn in_memory(size: u64) -> anyhow::Result<Store> {
     let size_of = words::bytes(size);
+    if let Some(available) = available_memory().filter(|available| *available < size) {
+        out::say(&format!(
+            "fslab: {size_of} in memory, and {} are available: writes of more will fail; choose a smaller --size, or a file by --store",
+            words::bytes(available)
+        ));
+    }
     Store::memory(size).map_err(|error| {
         usage(format!(
             "{size_of} in memory: {error}; choose a smaller --size, or a file by --store"

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lab::Interrupt;
-use modelled::live::{Lead, Served, Store, keep_in_memory, ublk};
+use modelled::live::{Lead, Served, Store, ublk};
 use rustix::fs::OFlags;
 
 use super::control::{self, Controlled};
-use super::{TICK, usage};
+use super::{TICK, lock_memory, usage};
 use crate::cli::device::DeviceServeArgs;
 use crate::out;
 
@@ -23,7 +23,7 @@ pub(super) fn serve(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Served> {
     let disk = Arc::new(ublk::Disk::new(model, store));
-    keep_in_memory();
+    lock_memory();
     if args.controlled {
         disk.hold();
     }
