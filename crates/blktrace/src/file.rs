@@ -69,9 +69,9 @@ pub(crate) struct CpuFile<R = File> {
 
 impl CpuFile<File> {
     pub(crate) fn open(path: &Path, cpu: Option<u32>) -> Result<CpuFile, Error> {
-        let source = File::open(path).map_err(|source| Error::Io {
+        let source = input::open_regular(path).map_err(|error| Error::Io {
             path: path.to_owned(),
-            source,
+            source: error.into(),
         })?;
         Ok(CpuFile::new(path, cpu, source))
     }

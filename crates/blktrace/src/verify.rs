@@ -8,7 +8,6 @@
 //! out two categories and then calls META DISCARD.
 
 use std::fmt::{self, Write as _};
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -280,7 +279,7 @@ pub fn verify(base: &Path) -> Result<Report, Error> {
                 path: file.path.clone(),
                 source,
             };
-            let source = File::open(&file.path).map_err(fail)?;
+            let source = input::open_regular(&file.path).map_err(|error| fail(error.into()))?;
             check(file, BufReader::with_capacity(1 << 18, source)).map_err(fail)
         })
         .collect::<Result<_, _>>()?;

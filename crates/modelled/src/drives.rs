@@ -13,6 +13,8 @@ use crate::error::Error;
 
 /// The drives, by the names of their files.
 pub const NAMES: [&str; 4] = ["atlas10k", "cheetah9LP", "barracuda", "atlas_III"];
+/// Longest of their files, in bytes; the traces have a few MB.
+const LARGEST: u64 = 256 << 20;
 /// Drives that have to meet each target.
 const ENOUGH: usize = 3;
 
@@ -111,7 +113,7 @@ impl Drives {
 fn drive(folder: &Path, name: &'static str) -> Result<Drive, Error> {
     let read = |end: &str| {
         let path = folder.join(format!("{name}.{end}"));
-        std::fs::read_to_string(&path).map_err(|error| {
+        input::text(&path, LARGEST).map_err(|error| {
             let path = path.display();
             Error::Measured(format!(
                 "{path}: {error}; name the folder of DiskSim's validation data"

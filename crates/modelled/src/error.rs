@@ -151,18 +151,7 @@ pub fn read_file(path: &Path) -> Result<(String, String), Error> {
 
 /// The text of a small file, or why there is none.
 pub(crate) fn text_of(path: &Path) -> Result<String, String> {
-    let metadata = std::fs::metadata(path).map_err(|e| e.to_string())?;
-    if !metadata.is_file() {
-        return Err("not a regular file".into());
-    }
-    if metadata.len() > LARGEST_FILE {
-        return Err(format!(
-            "has {}, and such a file at most {}",
-            words::bytes(metadata.len()),
-            words::bytes(LARGEST_FILE)
-        ));
-    }
-    std::fs::read_to_string(path).map_err(|e| e.to_string())
+    input::text(path, LARGEST_FILE).map_err(|error| error.to_string())
 }
 
 /// Reads a device file by itself, on top of the shipped devices, and returns the names in it.

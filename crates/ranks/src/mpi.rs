@@ -15,6 +15,7 @@
 )]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::Path;
 
 /// A communicator or a datatype.
 type Handle = usize;
@@ -127,6 +128,10 @@ struct Loaded(*mut c_void);
 impl Loaded {
     fn open(name: &str) -> Result<Loaded, String> {
         let path = CString::new(name).map_err(|_| format!("{name:?} is no name"))?;
+        // The loader would wait for a FIFO. A name without a slash is looked for in the linker's folders.
+        if name.contains('/') {
+            input::open_regular(Path::new(name)).map_err(|why| format!("{name}: {why}"))?;
+        }
         // Open MPI's plugins look for its symbols, so they are made global (open-mpi/ompi#3705).
         // SAFETY: a zero-terminated name. Loading runs initialisers of the library, which its user has asked for.
         let found = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };

@@ -3,6 +3,7 @@
 //! Each message is one line that names the thing, the cause and the next step. The causes are
 //! part of the message (not a `source`), so a chain printed by the binary does not repeat them.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -194,6 +195,18 @@ impl Error {
 }
 
 impl Error {
+    /// A file of a run, opened by its path.
+    pub(crate) fn opened(path: &Path, opened: Result<File, input::Error>) -> Result<File, Error> {
+        opened.map_err(|error| match error {
+            input::Error::NotRegular(why) => Error::Unsafe(rundir::Error::Refused {
+                path: path.to_owned(),
+                why: why.to_owned(),
+                next: "remove it; fslab makes only regular files there".to_owned(),
+            }),
+            other => Error::io("open", path, other),
+        })
+    }
+
     /// There is no log in this folder.
     pub(crate) fn not_a_run(dir: &Path) -> Error {
         Error::NotARun {

@@ -395,20 +395,6 @@ impl AsFd for RunDir {
     }
 }
 
-/// Opens a regular file at a path that the caller named: links are followed, a FIFO or a device is refused.
-///
-/// # Errors
-/// [`Error::Refused`], [`Error::Io`].
-pub fn open_regular(path: &Path) -> Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let fd = open(path, flags, Mode::empty()).map_err(|error| match error {
-        Errno::NXIO => not_regular(path, "it is no regular file"),
-        error => Error::io("open", path, error),
-    })?;
-    check_regular(path, &fd)?;
-    Ok(File::from(fd))
-}
-
 /// Makes a file or empties the one that is there; a link in its place is refused.
 ///
 /// # Errors

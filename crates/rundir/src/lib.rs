@@ -25,7 +25,7 @@ mod lines;
 mod owner;
 mod tree;
 
-pub use dir::{Authority, Identity, RunDir, Whereabouts, create_file, open_regular};
+pub use dir::{Authority, Identity, RunDir, Whereabouts, create_file};
 pub use entry::mount_id;
 pub use error::{Error, Result};
 pub use lines::{Line, Lines};

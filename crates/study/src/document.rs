@@ -4,7 +4,6 @@
 //! and only regular files are opened, so that a pipe or a device cannot hold the lab up.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::builtin::{self, Builtin};
@@ -174,26 +173,11 @@ fn paths(includes: &Node) -> Result<&[Node], Error> {
     }
 }
 
-/// Reads a regular file of bounded size as UTF-8.
+/// The text of a study file.
 fn slurp(path: &Path) -> Result<String, String> {
-    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a regular file (give the path of a .toml file)".to_owned());
-    }
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!(
-            "it is larger than {} KiB (is it a study?)",
-            LARGEST >> 10
-        ));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        format!("it is not UTF-8 text at byte {offset} (is it a study?)")
+    input::text(path, LARGEST).map_err(|error| match error {
+        input::Error::Io(error) => error.to_string(),
+        other => format!("{other} (is it a study? give the path of a .toml file)"),
     })
 }
 

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::cache::Cache;
 use super::compression::Compression;
-use super::config::Config;
-use super::error::{Doing as _, Error};
+use super::config::{self, Config};
+use super::error::{Doing as _, Error, named};
 use super::image;
 use super::install::Found;
 use super::kernel_spec::numbers;
+use super::libraries::LIMIT as LIBRARY_LIMIT;
 use super::record::{Form, Kernel, LIBRARIES, Parts, Source, store};
 use super::release::{check_name, check_release};
 use crate::elf_needs::needs;
@@ -38,7 +39,7 @@ impl Cache {
         say: &mut dyn FnMut(&str),
     ) -> Result<Kernel, Error> {
         check_name(name)?;
-        let bytes = fs::read(&added.image).doing("read", &added.image)?;
+        let bytes = named(&added.image, image::LARGEST)?;
         let elf = image::elf(bytes).map_err(|why| no_image(added, why))?;
         let release = image::release(&elf)
             .ok_or_else(|| no_image(added, "no \"Linux version\" is in it".to_owned()))?;
@@ -108,7 +109,11 @@ fn copy_libraries(added: &Added, elf: &[u8], to: &Path) -> Result<bool, Error> {
     for entry in fs::read_dir(from).doing("read", from)? {
         let path = entry.doing("read", from)?.path();
         let name = path.file_name().unwrap_or_default();
-        fs::copy(&path, to.join(name)).doing("copy", &path)?;
+        let found = fs::metadata(&path).doing("read", &path)?;
+        let to = to.join(name);
+        fs::write(&to, named(&path, LIBRARY_LIMIT)?).doing("write", &to)?;
+        // The kernel starts only an interpreter that may be executed.
+        fs::set_permissions(&to, found.permissions()).doing("write", &to)?;
     }
     Ok(true)
 }
@@ -121,9 +126,9 @@ fn no_image(added: &Added, why: String) -> Error {
 }
 
 fn config(path: &Path) -> Result<String, Error> {
-    let bytes = fs::read(path).doing("read", path)?;
+    let bytes = named(path, config::LARGEST)?;
     // Distributions pack it (/proc/config.gz).
-    let plain = Compression::of(&bytes).decompress(&bytes, 16 << 20);
+    let plain = Compression::of(&bytes).decompress(&bytes, config::LARGEST);
     let text = String::from_utf8_lossy(&plain.doing("read", path)?).into_owned();
     if Config::parse(&text).is_empty() {
         return Err(Error::BrokenFolder {

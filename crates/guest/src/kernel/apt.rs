@@ -141,8 +141,12 @@ impl Apt {
 /// The keys that an archive must be signed with.
 fn keys(mirrors: &Mirrors, named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(named) = named {
-        let found = fs::metadata(named).and_then(|_| std::path::absolute(named));
-        return found.doing("read", named);
+        // apt would wait for a FIFO.
+        input::open_regular(named).map_err(|why| Error::Input {
+            path: named.to_owned(),
+            why,
+        })?;
+        return std::path::absolute(named).doing("find", named);
     }
     let known = mirrors.signed_by.iter().cloned();
     known

@@ -6,6 +6,10 @@
 
 use std::io::{self, BufReader, Read};
 
+/// Most memory of the decoder of xz, in KiB. Kernels are built with a dictionary of up to 128 MiB (scripts/xz_wrap.sh); a file may
+/// ask for 4 GiB.
+const XZ_MEMORY: u32 = 160 << 10;
+
 /// How a stream is compressed, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
@@ -53,7 +57,11 @@ impl Compression {
         Ok(match self {
             Self::None => Box::new(inner),
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(inner)),
-            Self::Xz => Box::new(lzma_rust2::XzReader::new(BufReader::new(inner), true)),
+            Self::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(
+                BufReader::new(inner),
+                true,
+                XZ_MEMORY,
+            )),
             Self::Zstd => Box::new(
                 ruzstd::decoding::StreamingDecoder::new(BufReader::new(inner)).map_err(
                     |error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
@@ -106,6 +114,28 @@ mod tests {
         let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
         encoder.write_all(data).unwrap();
         encoder.finish().unwrap()
+    }
+
+    /// The header of a block says how much memory its decoder takes.
+    #[test]
+    fn a_dictionary_larger_than_any_kernels_is_refused() {
+        let mut packed = xz(b"text");
+        // The size of the header in words, flags, the filter LZMA2 (0x21) with one byte: its dictionary.
+        let header = 12..12 + (usize::from(packed[12]) + 1) * 4;
+        let at = header.start
+            + packed[header.clone()]
+                .iter()
+                .position(|b| *b == 0x21)
+                .unwrap()
+            + 2;
+        for (dictionary, is_read) in [(30, true), (40, false)] {
+            packed[at] = dictionary;
+            let mut crc = flate2::Crc::new();
+            crc.update(&packed[header.start..header.end - 4]);
+            packed[header.end - 4..header.end].copy_from_slice(&crc.sum().to_le_bytes());
+            let whole = Compression::Xz.decompress(&packed, 100);
+            assert_eq!(whole.is_ok(), is_read, "{dictionary}: {whole:?}");
+        }
     }
 
     #[test]

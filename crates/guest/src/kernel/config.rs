@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+/// Longest configuration, in bytes: Debian's has 270 KB.
+pub(super) const LARGEST: u64 = 16 << 20;
+
 /// What is set in a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Config(HashMap<String, Setting>);

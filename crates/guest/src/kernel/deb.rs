@@ -12,6 +12,8 @@ use super::error::{Doing as _, Error};
 
 const MAGIC: &[u8; 8] = b"!<arch>\n";
 const HEADER: usize = 60;
+/// Most bytes that are read of a package's files: all modules of a kernel have less than 1 GB.
+const LARGEST: u64 = 4 << 30;
 
 /// One regular file of a package.
 pub(crate) struct Entry<'a> {
@@ -84,9 +86,9 @@ fn data(path: &Path) -> Result<Box<dyn Read>, Error> {
         };
         if name.starts_with("data.tar") {
             let inner = file.take(size);
-            return Compression::of_name(&name)
-                .reader(inner)
-                .map_err(|e| broken(format!("{name}: {e}")));
+            let data = Compression::of_name(&name).reader(inner);
+            let data = data.map_err(|e| broken(format!("{name}: {e}")))?;
+            return Ok(Box::new(data.take(LARGEST)));
         }
         // Members begin at even offsets.
         file.seek(SeekFrom::Current(size.next_multiple_of(2) as i64))

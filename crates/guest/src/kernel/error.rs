@@ -16,6 +16,14 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// A file that the user named cannot be read.
+    #[error("cannot read {path}: {why}; {next}", path = path.display(), next = after(why))]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: input::Error,
+    },
     /// There is no home for a cache.
     #[error(
         "no folder for kernels: neither XDG_CACHE_HOME nor HOME is set; name one with --cache DIR"
@@ -222,7 +230,8 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::BadName { .. }
+            Self::Input { .. }
+                | Self::BadName { .. }
                 | Self::BadLabel { .. }
                 | Self::NotCached { .. }
                 | Self::NotOffered { .. }
@@ -232,6 +241,14 @@ impl Error {
                 | Self::BadPath { .. }
                 | Self::UnknownCapability { .. }
         )
+    }
+}
+
+/// What to do about a file that the user named.
+const fn after(why: &input::Error) -> &'static str {
+    match why {
+        input::Error::Io(_) | input::Error::Dangling => "check the path",
+        _ => "name another file",
     }
 }
 
@@ -262,4 +279,15 @@ impl<T> Doing<T> for Result<T, io::Error> {
             source,
         })
     }
+}
+
+/// The bytes of a file that the user named, of at most `most` bytes.
+///
+/// # Errors
+/// [`Error::Input`].
+pub(crate) fn named(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    input::bytes(path, most).map_err(|why| Error::Input {
+        path: path.to_owned(),
+        why,
+    })
 }

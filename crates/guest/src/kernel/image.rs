@@ -6,6 +6,13 @@
 //! later), so nothing is searched for.
 
 use super::compression::Compression;
+use super::config;
+
+/// Largest file of a kernel, in bytes: a vmlinux with its debugging information has 400 to 900 MB.
+pub(super) const LARGEST: u64 = 1 << 30;
+/// Largest image in a bzImage, in bytes. It has no debugging information; Debian's have 40 to 60 MB, and one with everything
+/// built in 200 MB.
+const LARGEST_PAYLOAD: u64 = 256 << 20;
 
 /// The ELF image of a kernel, which `bytes` are or hold. The error is why they are not a kernel.
 pub(crate) fn elf(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
@@ -19,6 +26,11 @@ pub(crate) fn elf(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         .split_last_chunk::<4>()
         .ok_or("its payload is empty")?;
     let size = u64::from(u32::from_le_bytes(*size));
+    if size > LARGEST_PAYLOAD {
+        return Err(format!(
+            "its header says that {size} bytes are in its payload, and no kernel has more than {LARGEST_PAYLOAD}"
+        ));
+    }
     let kind = Compression::of(packed);
     if kind == Compression::None && !packed.starts_with(b"\x7fELF") {
         return Err("its payload is compressed as none of gzip, xz, zstd and lz4".into());
@@ -105,7 +117,7 @@ pub(crate) fn embedded_config(elf: &[u8]) -> Option<String> {
     let start = find(elf, b"IKCFG_ST\x1f\x8b")? + 8;
     let end = start + find(&elf[start..], b"IKCFG_ED")?;
     let text = Compression::Gzip
-        .decompress(&elf[start..end], 16 << 20)
+        .decompress(&elf[start..end], config::LARGEST)
         .ok()?;
     String::from_utf8(text).ok()
 }
@@ -197,6 +209,16 @@ pub(crate) mod tests {
             let error = elf(image).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
+    }
+
+    /// 1.5 GB out of some KB: what the header says is looked at before anything comes out.
+    #[test]
+    fn a_payload_larger_than_any_kernel_is_refused() {
+        let error = elf(bzimage(&xz(&vec![0; 1 << 20]), 1_500_000_000)).unwrap_err();
+        assert!(
+            error.contains("no kernel has more than 268435456"),
+            "{error}"
+        );
     }
 
     #[test]

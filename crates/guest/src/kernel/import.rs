@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::add::Added;
 use super::cache::Cache;
-use super::error::{Doing as _, Error};
+use super::error::{Doing as _, Error, named};
+use super::image;
 use super::record::Kernel;
 use crate::hex::hex;
 
@@ -55,7 +56,7 @@ fn name(added: &Added) -> Result<String, Error> {
         .into_iter()
         .flatten()
     {
-        let bytes = fs::read(path).doing("read", path)?;
+        let bytes = named(path, image::LARGEST)?;
         digest.update((bytes.len() as u64).to_le_bytes());
         digest.update(&bytes);
     }

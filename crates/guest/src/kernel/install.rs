@@ -6,14 +6,18 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::compression::Compression;
-use super::config::Config;
+use super::config::{self, Config};
 use super::deb;
-use super::error::{Doing as _, Error};
+use super::error::{Doing as _, Error, named};
 use super::modinfo;
 use super::modules::{Entry, Modules, name_of, parse_builtin};
 
 /// Larger than any module, or compressed image.
 const MODULE_LIMIT: u64 = 256 << 20;
+/// Most bytes that come out of all compressed modules of a kernel: 20 times what Debian's have that are of use here.
+const UNPACKED_LIMIT: u64 = 1 << 30;
+/// Longest `modules.builtin`, in bytes.
+const BUILTIN_LIMIT: u64 = 16 << 20;
 
 /// Folders and files of modules that a guest of this laboratory can use; what they depend on comes with them.
 const USEFUL: &[&str] = &[
@@ -98,7 +102,7 @@ impl Found {
                 Some(Kind::Image) => self.image = Some(whole),
                 Some(Kind::Builtin) => self.builtin = Some(text(whole)),
                 Some(Kind::Config) => {
-                    let plain = Compression::of(&whole).decompress(&whole, 16 << 20);
+                    let plain = Compression::of(&whole).decompress(&whole, config::LARGEST);
                     self.config = plain.ok().map(text);
                 }
                 Some(Kind::Module(below)) => {
@@ -128,7 +132,7 @@ impl Found {
                     let below = path.strip_prefix(folder).unwrap_or(&path).to_owned();
                     self.modules.push((in_kernel(below), path));
                 } else if name == "modules.builtin" && dir == folder {
-                    self.builtin = Some(fs::read_to_string(&path).doing("read", &path)?);
+                    self.builtin = Some(text(named(&path, BUILTIN_LIMIT)?));
                 }
             }
         }
@@ -164,12 +168,13 @@ impl Found {
             .map(|(name, _)| name.clone())
             .collect();
         let mut releases = Releases::new();
+        let mut unpacked = UNPACKED_LIMIT;
         let mut met: BTreeSet<String> = todo.iter().cloned().collect();
         while let Some(name) = todo.pop_front() {
             let Some((below, file)) = by_name.get(&name) else {
                 continue;
             };
-            let (module, info) = read_module(file)?;
+            let (module, info) = read_module(file, &mut unpacked)?;
             let below = below.with_file_name(plain_name(below));
             write(&to.join(&below), &module)?;
             if let Some(release) = &info.release {
@@ -259,17 +264,22 @@ fn plain_name(path: &Path) -> String {
     }
 }
 
-fn read_module(file: &Path) -> Result<(Vec<u8>, modinfo::ModInfo), Error> {
+/// A module, and what it says of itself. `left`: bytes that may come out of this and further compressed modules.
+fn read_module(file: &Path, left: &mut u64) -> Result<(Vec<u8>, modinfo::ModInfo), Error> {
     let broken = |why: String| Error::Module {
         path: file.to_owned(),
         why,
     };
-    let raw = fs::read(file).doing("read", file)?;
+    let raw = named(file, MODULE_LIMIT)?;
     let module = match Compression::of(&raw) {
         Compression::None => raw,
-        kind => kind
-            .decompress(&raw, MODULE_LIMIT)
-            .map_err(|error| broken(format!("it does not decompress: {error}")))?,
+        kind => {
+            let module = kind
+                .decompress(&raw, MODULE_LIMIT.min(*left))
+                .map_err(|error| broken(format!("it does not decompress: {error}")))?;
+            *left -= module.len() as u64;
+            module
+        }
     };
     let info = modinfo::read(&module).map_err(broken)?;
     Ok((module, info))
@@ -370,6 +380,22 @@ mod tests {
         found.folder(&tree).unwrap();
         let (index, _) = found.install_modules(&dir.path().join("to")).unwrap();
         assert_eq!(paths(&index), ["updates/mine.ko", "kernel/fs/xfs/xfs.ko"]);
+    }
+
+    #[test]
+    fn all_that_comes_out_of_compressed_modules_has_a_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.ko.xz");
+        let plain = module(&[MAGIC]);
+        write(&path, &xz(&plain)).unwrap();
+        let mut left = plain.len() as u64 + 5;
+        read_module(&path, &mut left).unwrap();
+        assert_eq!(left, 5);
+        let error = read_module(&path, &mut left).unwrap_err().to_string();
+        assert!(
+            error.contains("more than 5 bytes come out of it"),
+            "{error}"
+        );
     }
 
     #[test]

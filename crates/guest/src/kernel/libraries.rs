@@ -21,7 +21,7 @@ use crate::elf_needs::{needs, set_interpreter};
 /// Levels of dependencies that are fetched: the program's own, and those of its libraries' packages.
 const LEVELS: usize = 4;
 /// Larger than any library.
-const LIMIT: u64 = 64 << 20;
+pub(super) const LIMIT: u64 = 64 << 20;
 
 /// Libraries by soname.
 type Libraries = BTreeMap<String, Vec<u8>>;

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::capabilities::{Capabilities, Has};
 use super::config::Config;
-use super::error::{Doing as _, Error};
+use super::error::{Doing as _, Error, named};
 use super::image;
 use super::kernel_spec::{KernelSpec, numbers};
 use super::modules::{Missing, ModuleFile, Modules};
@@ -22,6 +22,8 @@ const CONFIG: &str = "config";
 /// The folder of a program's own interpreter and libraries.
 pub(crate) const LIBRARIES: &str = "lib";
 const SCHEMA: u32 = 1;
+/// Longest manifest and longest index of modules, in bytes.
+const LARGEST: u64 = 64 << 20;
 
 /// What an image is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +123,8 @@ impl Kernel {
             why,
         };
         let read = |name: &str| {
-            fs::read_to_string(dir.join(name)).map_err(|error| broken(format!("{name}: {error}")))
+            input::text(&dir.join(name), LARGEST)
+                .map_err(|error| broken(format!("{name}: {error}")))
         };
         let manifest: Manifest = serde_json::from_str(&read(MANIFEST)?)
             .map_err(|error| broken(format!("{MANIFEST}: {error}")))?;
@@ -349,7 +352,7 @@ fn digest(image: &Path, libraries: Option<&Path>) -> Result<String, Error> {
     }
     let mut digest = Sha256::new();
     for file in files {
-        let bytes = fs::read(&file).doing("read", &file)?;
+        let bytes = named(&file, image::LARGEST)?;
         digest.update((bytes.len() as u64).to_le_bytes());
         digest.update(&bytes);
     }

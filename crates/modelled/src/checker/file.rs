@@ -25,10 +25,10 @@ const LATEST: u64 = (1 << 48) - 1;
 impl Record {
     /// Whether a file begins as a record does; a file that cannot be read does not.
     pub fn is_one(path: &Path) -> bool {
-        let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
         let mut magic = [0; MAGIC.len()];
-        let file = is_file.then(|| std::fs::File::open(path).ok()).flatten();
-        file.is_some_and(|mut file| file.read_exact(&mut magic).is_ok() && magic == MAGIC)
+        let read =
+            input::open_regular(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok());
+        read && magic == MAGIC
     }
 
     /// Writes the record.
@@ -74,11 +74,8 @@ impl Record {
                 why,
             },
         };
-        let file = std::fs::File::open(path).map_err(|error| named(error.to_string()))?;
+        let file = input::open_regular(path).map_err(|error| named(error.to_string()))?;
         let metadata = file.metadata().map_err(|error| named(error.to_string()))?;
-        if !metadata.is_file() {
-            return Err(named("not a regular file".into()));
-        }
         let mut input = io::BufReader::with_capacity(1 << 20, file);
         read(&mut input, metadata.len()).map_err(refused)
     }

@@ -67,7 +67,10 @@ impl Reader<BufReader<File>> {
     /// # Errors
     /// [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Reader::of(rundir::open_regular(path)?, path))
+        Ok(Reader::of(
+            Error::opened(path, input::open_regular(path))?,
+            path,
+        ))
     }
 
     /// Opens the log of a run whose folder is open.

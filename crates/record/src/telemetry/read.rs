@@ -27,11 +27,7 @@ impl Reader {
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsafe`] when it is no regular file; [`Error::Telemetry`] when it is no telemetry file or of a newer version.
     pub fn read(path: &Path) -> Result<Table, Error> {
-        let file = rundir::open_regular(path).map_err(|error| match error {
-            rundir::Error::Io { source, .. } => Error::io("read", path, source),
-            refused @ rundir::Error::Refused { .. } => refused.into(),
-        })?;
-        Reader::read_file(file, path)
+        Reader::read_file(Error::opened(path, input::open_regular(path))?, path)
     }
 
     /// Reads the file of a run's folder that its log names. No link is followed and nothing outside of the folder is read.

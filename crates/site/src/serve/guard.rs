@@ -48,7 +48,7 @@ impl Token {
             let path = path.to_string_lossy();
             Error::Option(format!("--token-file {}: {why}", words::printable(&path)))
         };
-        let file = rundir::open_regular(path).map_err(|error| wrong(error.to_string()))?;
+        let file = input::open_regular(path).map_err(|error| wrong(error.to_string()))?;
         let found = file.metadata().map_err(|error| wrong(error.to_string()))?;
         if found.mode() & 0o077 != 0 {
             return Err(wrong(

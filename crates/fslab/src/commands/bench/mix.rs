@@ -14,13 +14,16 @@ use crate::cli::bench::{BenchFormat, FioJobArgs, MixArgs, MixFormat};
 use crate::out;
 use crate::terminal::RunTerminal;
 
+/// Longest job file, in bytes: fio's own examples have 2 KiB.
+const LONGEST_JOB_FILE: u64 = 1 << 20;
+
 pub(crate) fn mix(args: &MixArgs) -> anyhow::Result<u8> {
     watch(&args.spec, args.format)
 }
 
 pub(crate) fn fio_job(args: &FioJobArgs) -> anyhow::Result<u8> {
     let path = &args.fio_job;
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = input::text(path, LONGEST_JOB_FILE).map_err(|error| {
         let path = path.display();
         lab::Error::Preflight(format!(
             "cannot read the job file {path}: {error}; name another"

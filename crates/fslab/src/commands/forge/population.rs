@@ -6,13 +6,16 @@ use ::forge::population::{Distribution, Profile};
 use crate::cli::PopulationArgs;
 use crate::out;
 
+/// Longest profile, in bytes: a distribution of 10,000 sizes fits.
+const LONGEST_PROFILE: u64 = 1 << 20;
+
 /// The profile from the file, if one is given, else the preset, with the options on top.
 pub(super) fn profile(args: &PopulationArgs, preset: Option<Profile>) -> Result<Profile, Error> {
     let mut profile = match &args.profile {
         None => preset.unwrap_or_default(),
         Some(path) => {
             let name = out::path(path);
-            let text = std::fs::read_to_string(path).map_err(|error| {
+            let text = input::text(path, LONGEST_PROFILE).map_err(|error| {
                 Error::Option(format!(
                     "{name}: {error}; give a profile as docs/forge.md describes it"
                 ))

@@ -5,7 +5,6 @@
 //! the compile set, which the original shuffles out of a dictionary, comes out as there.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use super::{FileSet, Sets};
@@ -22,6 +21,9 @@ pub(super) const FILES: [&str; 4] = [
 
 /// Longest path that is taken: the kernel's limit less room for the working directory.
 const LONGEST: usize = 3500;
+
+/// Largest file, in bytes; the originals have 2 MB.
+const LARGEST: u64 = 64 << 20;
 
 /// A path's size in each of the files, none where it is not in it.
 type Row = [Option<u64>; 4];
@@ -58,21 +60,15 @@ pub(super) fn read(folder: &Path, scale: f64) -> Result<Sets, Error> {
 
 impl Raw {
     fn read(&mut self, path: &Path, column: usize) -> Result<(), Error> {
-        let file = std::fs::File::open(path).map_err(Error::io("open data set", path))?;
-        let mut reader = BufReader::new(file);
-        let mut line = Vec::new();
-        for number in 1.. {
-            line.clear();
-            let got = reader.read_until(b'\n', &mut line);
-            if got.map_err(Error::io("read data set", path))? == 0 {
-                break;
-            }
+        let bytes = input::bytes(path, LARGEST)
+            .map_err(|error| Error::io("open data set", path)(error.into()))?;
+        for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
             let bad = |reason: String| Error::BadInput {
                 path: path.to_owned(),
                 line: number,
                 reason,
             };
-            let (name, size) = parse(&line).map_err(bad)?;
+            let (name, size) = parse(line).map_err(bad)?;
             self.insert(name, size, column);
         }
         Ok(())
