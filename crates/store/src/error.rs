@@ -38,6 +38,14 @@ pub enum Error {
         /// The store.
         store: String,
     },
+    /// The file has the tables of a store, and something that fslab does not make.
+    #[error("{store}: {why}, and no store of fslab has that; import the runs into a new store")]
+    Altered {
+        /// The store.
+        store: String,
+        /// What was found.
+        why: String,
+    },
     /// The store was written by a newer fslab.
     #[error(
         "{store}: schema {found} is newer than this fslab knows ({known}); use the fslab that wrote it"
@@ -106,6 +114,14 @@ pub enum Error {
         /// What is wrong, and what would be right.
         why: String,
     },
+    /// The selection is empty.
+    #[error(
+        "nothing to export: {store} has no samples of the runs and cells that are selected; loosen the selector"
+    )]
+    NothingSelected {
+        /// The store.
+        store: String,
+    },
     /// The output cannot be written.
     #[error("cannot write the export: {0}; choose another --output")]
     Output(#[from] io::Error),
@@ -127,12 +143,14 @@ impl Error {
             Error::Url { .. }
                 | Error::Missing { .. }
                 | Error::NotAStore { .. }
+                | Error::Altered { .. }
                 | Error::Newer { .. }
                 | Error::Mismatch { .. }
                 | Error::TooLong { .. }
                 | Error::Time { .. }
                 | Error::NoPlan { .. }
                 | Error::Selector { .. }
+                | Error::NothingSelected { .. }
                 | Error::Foreign { .. }
         )
     }

@@ -185,7 +185,7 @@ impl Store {
     /// and clock.
     ///
     /// # Errors
-    /// [`Error::Database`], [`Error::Output`].
+    /// [`Error::NothingSelected`], [`Error::Database`], [`Error::Output`].
     pub fn export(
         &mut self,
         selector: &Selector,
@@ -193,6 +193,13 @@ impl Store {
         output: &mut (dyn Write + Send),
     ) -> Result<Exported, Error> {
         let cells = self.exported_cells(selector)?;
+        let nothing = Error::NothingSelected {
+            store: self.name.clone(),
+        };
+        // Before anything is written.
+        if cells.is_empty() {
+            return Err(nothing);
+        }
         let factors: BTreeSet<&String> =
             cells.values().flat_map(|cell| cell.levels.keys()).collect();
         let factors: Vec<String> = factors.into_iter().cloned().collect();
@@ -208,6 +215,9 @@ impl Store {
             }
         };
         let exported = self.rows(selector, &cells, &mut *sink)?;
+        if exported.samples == 0 {
+            return Err(nothing);
+        }
         sink.finish()?;
         Ok(exported)
     }

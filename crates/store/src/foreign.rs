@@ -26,8 +26,14 @@ use study::{
 
 use crate::error::Error;
 
-/// Longest file of results: fio's JSON of a thousand jobs has 10 MB.
-const LONGEST: u64 = 256 << 20;
+/// Longest file of results, in bytes: fio's JSON of a thousand jobs has 10 MB.
+const LONGEST: u64 = 64 << 20;
+/// Most jobs, tests or repetitions of a file.
+const MOST_MEASURED: usize = 4096;
+/// Longest name of a job, in bytes.
+const LONGEST_NAME: usize = 255;
+/// Most bytes of the parameters of a job, names and values.
+const LONGEST_PARAMETERS: usize = 16 << 10;
 
 /// A program whose results can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +130,7 @@ pub fn write(of: &ForeignRun<'_>) -> Result<usize, Error> {
         };
         let text = text(path)?;
         let mut results = of.program.read(&text).map_err(wrong)?;
+        bounded(&results).map_err(wrong)?;
         if results.measured.is_empty() {
             return Err(wrong(format!("it has no results of {}", of.program.name())));
         }
@@ -142,22 +149,52 @@ pub fn write(of: &ForeignRun<'_>) -> Result<usize, Error> {
     Ok(trials.len())
 }
 
-fn text(path: &Path) -> Result<String, Error> {
-    let wrong = |why: String| Error::Foreign {
-        path: path.to_owned(),
-        why,
-    };
-    let length = fs::metadata(path)
-        .map_err(|cause| record::Error::io("read", path, cause))?
-        .len();
-    if length > LONGEST {
-        return Err(wrong(format!(
-            "{length} bytes are too many, {LONGEST} are read at most"
-        )));
+/// Whether a run can be made of results: every reader of it keeps names and parameters in memory.
+fn bounded(results: &Results) -> Result<(), String> {
+    if results.measured.len() > MOST_MEASURED {
+        return Err(format!(
+            "it has {} results, and a run takes {MOST_MEASURED} of a file; split it",
+            results.measured.len()
+        ));
     }
-    let bytes = fs::read(path).map_err(|cause| record::Error::io("read", path, cause))?;
-    String::from_utf8(bytes)
-        .map_err(|_| wrong("it is no text; give the program's output file".into()))
+    for measured in &results.measured {
+        if measured.label.len() > LONGEST_NAME {
+            return Err(format!(
+                "the name {} has {} bytes; a run takes {LONGEST_NAME}",
+                words::quoted(&measured.label),
+                measured.label.len()
+            ));
+        }
+        let parameters = measured.parameters.iter();
+        let bytes: usize = parameters
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        if bytes > LONGEST_PARAMETERS {
+            return Err(too_long_parameters());
+        }
+    }
+    if results.version.len() > LONGEST_NAME {
+        return Err(
+            "the version that it names is too long; give the output file of the program".into(),
+        );
+    }
+    Ok(())
+}
+
+fn too_long_parameters() -> String {
+    format!(
+        "the options of a job have more than {LONGEST_PARAMETERS} bytes, the most that a run takes"
+    )
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    input::text(path, LONGEST).map_err(|error| match error {
+        input::Error::Io(cause) => record::Error::io("read", path, cause).into(),
+        other => Error::Foreign {
+            path: path.to_owned(),
+            why: format!("{other}; give the output file of the program"),
+        },
+    })
 }
 
 /// A trial and what it measured.

@@ -23,6 +23,14 @@ impl Location {
     pub fn usual() -> Location {
         Location::File(Path::new(record::folder::RUNS).join(FILE))
     }
+
+    /// The file; none of a server's database.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Location::File(path) => Some(path),
+            Location::Server(_) => None,
+        }
+    }
 }
 
 /// `postgresql://...`, `sqlite:PATH` or a path.

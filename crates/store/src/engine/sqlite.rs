@@ -3,16 +3,31 @@
 //! The file has SQLite's rollback journal, not a write-ahead log: a copy of one file is the store, and it works on network
 //! filesystems with locks. An import takes the write lock when it begins, so imports of the same run follow one another.
 
+use std::fs::File;
+use std::iter;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::{Dialect, Each, Engine, Step};
 use crate::error::Error;
 use crate::value::{Value, microseconds};
+
+/// Longest text or blob that is read, in bytes; a plan has the most.
+const LONGEST: i32 = 256 << 20;
+
+/// Instructions of SQLite's machine that a question may take: for each byte of the file, and for an empty one. A row takes some
+/// dozens of bytes there, and a question some hundred instructions for each. A file can be made in which a table never ends: a page
+/// of it refers to the same page a thousand times, and that again.
+const WORK: (u64, u64) = (100, 1 << 27);
+/// Instructions after which the work is added up.
+const PIECE: u64 = 1 << 16;
 
 /// How long a statement waits for the writer of the file.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -25,6 +40,8 @@ const CACHE: u32 = 64 << 10;
 pub(crate) struct Sqlite {
     connection: Connection,
     name: String,
+    /// Pieces of work of the present question.
+    work: Arc<AtomicU64>,
 }
 
 impl Sqlite {
@@ -37,34 +54,103 @@ impl Sqlite {
             std::fs::create_dir_all(folder)
                 .map_err(|cause| record::Error::io("make the folder", folder, cause))?;
         }
-        Sqlite::on(Connection::open(path), path)
+        match input::open_regular(path) {
+            Err(error) if error.is_missing() => Sqlite::on(path),
+            opened => Sqlite::on_file(opened, path),
+        }
     }
 
     /// Opens a file that is there.
     pub(crate) fn existing(path: &Path) -> Result<Sqlite, Error> {
-        match std::fs::metadata(path) {
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::Missing {
-                    store: path.display().to_string(),
-                });
-            }
-            found => found.map_err(|cause| record::Error::io("open", path, cause))?,
-        };
-        Sqlite::on(Connection::open(path), path)
+        match input::open_regular(path) {
+            Err(error) if error.is_missing() => Err(Error::Missing {
+                store: path.display().to_string(),
+            }),
+            opened => Sqlite::on_file(opened, path),
+        }
     }
 
-    fn on(opened: rusqlite::Result<Connection>, path: &Path) -> Result<Sqlite, Error> {
+    /// SQLite itself would wait for a FIFO.
+    fn on_file(opened: Result<File, input::Error>, path: &Path) -> Result<Sqlite, Error> {
+        match opened {
+            Ok(_) => Sqlite::on(path),
+            Err(input::Error::Io(cause)) => Err(record::Error::io("open", path, cause).into()),
+            Err(other) => Err(Error::Url {
+                url: path.display().to_string(),
+                why: format!("{other}; name another file or database"),
+            }),
+        }
+    }
+
+    fn on(path: &Path) -> Result<Sqlite, Error> {
         let name = path.display().to_string();
         let failed = |cause: rusqlite::Error| failed(&name, &cause);
-        let connection = opened.map_err(failed)?;
+        let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         connection
             .execute_batch(&format!(
-                "pragma foreign_keys = on; pragma temp_store = memory; pragma cache_size = -{CACHE};"
+                "pragma foreign_keys = on; pragma trusted_schema = off; pragma temp_store = memory; \
+                 pragma cache_size = -{CACHE};"
             ))
             .map_err(failed)?;
+        connection
+            .set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST)
+            .map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(64);
-        Ok(Sqlite { connection, name })
+        let work = Arc::new(AtomicU64::new(0));
+        let (done, at) = (Arc::clone(&work), path.to_owned());
+        let is_endless = move || {
+            let pieces = done.fetch_add(1, Ordering::Relaxed);
+            // The file grows while it is written.
+            let length = || std::fs::metadata(&at).map_or(0, |file| file.len());
+            pieces * PIECE > WORK.1 && pieces * PIECE > WORK.1 + WORK.0.saturating_mul(length())
+        };
+        connection
+            .progress_handler(PIECE as i32, Some(is_endless))
+            .map_err(failed)?;
+        Ok(Sqlite {
+            connection,
+            name,
+            work,
+        })
+    }
+
+    /// Refuses a file in which one of the tables is a view or of another program (a virtual table), or that has triggers: what they
+    /// compute has no end that can be known. Views and indexes that a user added are not read.
+    fn refuse_altered(&mut self, steps: &[Step]) -> Result<(), Error> {
+        let mut found = Vec::new();
+        let sql = "select type, name, coalesce(sql, '') from sqlite_master";
+        self.query(sql, &[], &mut |row| {
+            let text = |at: usize| row[at].as_text().unwrap_or_default();
+            found.push([text(0), text(1), text(2)]);
+            Ok(())
+        })?;
+        let altered = |why: String| {
+            Err(Error::Altered {
+                store: self.name.clone(),
+                why,
+            })
+        };
+        let tables: Vec<&str> = iter::once("meta")
+            .chain(steps.iter().flat_map(|step| tables(step.sql)))
+            .collect();
+        for [kind, name, sql] in &found {
+            let is_ours = tables.iter().any(|table| table.eq_ignore_ascii_case(name));
+            let sql = sql.trim_start().to_ascii_lowercase();
+            if kind == "trigger" {
+                return altered(format!("it has the trigger {}", words::quoted(name)));
+            }
+            if is_ours && kind != "table" {
+                return altered(format!(
+                    "{name} in it is a {}, not a table",
+                    words::quoted(kind)
+                ));
+            }
+            if is_ours && !sql.starts_with("create table") {
+                return altered(format!("{name} in it is a virtual table"));
+            }
+        }
+        Ok(())
     }
 
     fn failed(&self, cause: &rusqlite::Error) -> Error {
@@ -118,11 +204,25 @@ impl Sqlite {
 
 fn failed(store: &str, cause: &rusqlite::Error) -> Error {
     let store = store.to_owned();
-    if cause.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) {
-        return Error::NotAStore { store };
+    match cause.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => Error::NotAStore { store },
+        Some(rusqlite::ErrorCode::OperationInterrupted) => Error::Altered {
+            store,
+            why: "a question to it took more work than a file of its size can need".into(),
+        },
+        _ => Error::Database {
+            store,
+            why: cause.to_string(),
+        },
     }
-    let why = cause.to_string();
-    Error::Database { store, why }
+}
+
+/// The tables that a step makes.
+fn tables(sql: &str) -> impl Iterator<Item = &str> {
+    let made = sql
+        .lines()
+        .filter_map(|line| line.strip_prefix("create table "));
+    made.filter_map(|rest| rest.split(' ').next())
 }
 
 impl Engine for Sqlite {
@@ -138,6 +238,7 @@ impl Engine for Sqlite {
     }
 
     fn migrate(&mut self, steps: &[Step]) -> Result<(), Error> {
+        self.refuse_altered(steps)?;
         let newest = steps.iter().map(|step| step.number).max().unwrap_or(0);
         let version = self.version()?;
         if version > newest {
@@ -183,6 +284,7 @@ impl Engine for Sqlite {
     }
 
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Error> {
+        self.work.store(0, Ordering::Relaxed);
         let done = self
             .connection
             .prepare_cached(sql)
@@ -192,6 +294,7 @@ impl Engine for Sqlite {
     }
 
     fn query(&mut self, sql: &str, values: &[Value], each: Each<'_>) -> Result<(), Error> {
+        self.work.store(0, Ordering::Relaxed);
         let failed = |cause: rusqlite::Error| self.failed(&cause);
         let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
         let columns = statement.column_count();

@@ -4,29 +4,174 @@
 //! of calls: fio's completion latencies (`clat_ns`), without the time in its own queue.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
-use serde_json::Value as Json;
-
-use super::{Measured, Results, sample};
 use record::Sample;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{LONGEST_PARAMETERS, MOST_MEASURED, Measured, Results, sample, too_long_parameters};
 
 const PHASE: &str = "mix";
 
-/// Percentiles of fio and the ends of our names.
-const PERCENTILES: [(&str, &str); 4] = [
-    ("50.000000", "p50"),
-    ("90.000000", "p90"),
-    ("99.000000", "p99"),
-    ("99.900000", "p999"),
-];
+/// The parts of the document that are read. The others, which are most of it, take no memory.
+#[derive(Deserialize)]
+struct Document {
+    #[serde(rename = "fio version")]
+    version: Option<String>,
+    timestamp_ms: Option<i64>,
+    #[serde(rename = "global options", default)]
+    global: Options,
+    jobs: Option<Jobs>,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    jobname: Option<String>,
+    #[serde(rename = "job options", default)]
+    options: Options,
+    #[serde(default)]
+    error: i64,
+    read: Option<Transfers>,
+    write: Option<Transfers>,
+    sync: Option<Syncs>,
+}
+
+#[derive(Deserialize)]
+struct Transfers {
+    io_bytes: Option<f64>,
+    total_ios: Option<f64>,
+    runtime: Option<f64>,
+    bw_bytes: Option<f64>,
+    iops: Option<f64>,
+    clat_ns: Option<Latency>,
+}
+
+#[derive(Deserialize)]
+struct Syncs {
+    total_ios: Option<f64>,
+    lat_ns: Option<Latency>,
+}
+
+/// In nanoseconds.
+#[derive(Deserialize)]
+struct Latency {
+    min: Option<f64>,
+    mean: Option<f64>,
+    max: Option<f64>,
+    #[serde(default)]
+    percentile: Percentiles,
+}
+
+#[derive(Default, Deserialize)]
+struct Percentiles {
+    #[serde(rename = "50.000000")]
+    p50: Option<f64>,
+    #[serde(rename = "90.000000")]
+    p90: Option<f64>,
+    #[serde(rename = "99.000000")]
+    p99: Option<f64>,
+    #[serde(rename = "99.900000")]
+    p999: Option<f64>,
+}
+
+/// Jobs, up to a limit.
+struct Jobs(Vec<Job>);
+
+impl<'de> Deserialize<'de> for Jobs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Jobs, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Jobs;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of jobs")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Jobs, A::Error> {
+                let mut jobs = Vec::new();
+                while let Some(job) = all.next_element()? {
+                    if jobs.len() == MOST_MEASURED {
+                        return Err(A::Error::custom(format_args!(
+                            "more than {MOST_MEASURED} jobs, the most that a run takes"
+                        )));
+                    }
+                    jobs.push(job);
+                }
+                Ok(Jobs(jobs))
+            }
+        }
+        from.deserialize_seq(Each)
+    }
+}
+
+/// fio's options are texts. Their number has a limit in bytes.
+#[derive(Clone, Default)]
+struct Options(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Options, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Options;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("options and their values")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Options, A::Error> {
+                let mut options = BTreeMap::new();
+                let mut left = LONGEST_PARAMETERS;
+                while let Some((name, Text(value))) = all.next_entry::<String, Text>()? {
+                    left = left
+                        .checked_sub(name.len() + value.len())
+                        .ok_or_else(|| A::Error::custom(too_long_parameters()))?;
+                    options.insert(name, value);
+                }
+                Ok(Options(options))
+            }
+        }
+        from.deserialize_map(Each)
+    }
+}
+
+/// The value of an option.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
+        struct One;
+        impl Visitor<'_> for One {
+            type Value = Text;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the value of an option")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_owned()))
+            }
+            fn visit_bool<E>(self, truth: bool) -> Result<Text, E> {
+                Ok(Text(truth.to_string()))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+            fn visit_unit<E>(self) -> Result<Text, E> {
+                Ok(Text("null".to_owned()))
+            }
+        }
+        from.deserialize_any(One)
+    }
+}
 
 pub(super) fn read(text: &str) -> Result<Results, String> {
     // fio prints warnings in front of the document.
     let begin = text
         .find('{')
         .ok_or("no JSON is in it; run fio with --output-format=json")?;
-    let mut documents = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Json>();
+    let mut documents = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Document>();
     let document = match documents.next() {
         Some(Ok(document)) => document,
         Some(Err(error)) => {
@@ -36,61 +181,42 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
         }
         None => return Err("no JSON is in it; run fio with --output-format=json".into()),
     };
-    let version = document.get("fio version").and_then(Json::as_str);
+    let version = document.version;
     let version = version.ok_or("it has no \"fio version\"; run fio with --output-format=json")?;
-    let jobs = document.get("jobs").and_then(Json::as_array);
-    let jobs =
-        jobs.ok_or("it has no \"jobs\"; results of fio's servers (client_stats) are not read")?;
-    let global = options(document.get("global options"));
+    let Jobs(jobs) = document
+        .jobs
+        .ok_or("it has no \"jobs\"; results of fio's servers (client_stats) are not read")?;
     let mut measured: Vec<Measured> = Vec::new();
     for job in jobs {
-        let job = read_job(job, &global)?;
+        let job = read_job(job, &document.global)?;
         if measured.iter().any(|other| other.label == job.label) {
             return Err(format!(
-                "job {:?} is in it more than once; run fio with --group_reporting, or give each job a name",
-                job.label
+                "job {} is in it more than once; run fio with --group_reporting, or give each job a name",
+                words::quoted(&job.label)
             ));
         }
         measured.push(job);
     }
-    let at = document.get("timestamp_ms").and_then(Json::as_i64);
     let longest = measured.iter().map(|job| job.seconds).fold(0.0, f64::max);
     Ok(Results {
-        version: version.to_owned(),
+        version,
         // fio's time is that of the end.
-        at: at.and_then(|at| {
+        at: document.timestamp_ms.and_then(|at| {
             Timestamp::from_millisecond(at.checked_sub((longest * 1000.0) as i64)?).ok()
         }),
         measured,
     })
 }
 
-/// fio's options are texts.
-fn options(of: Option<&Json>) -> BTreeMap<String, String> {
-    let options = of.and_then(Json::as_object).into_iter().flatten();
-    let text = |value: &Json| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
-    options
-        .map(|(name, value)| (name.clone(), text(value)))
-        .collect()
-}
-
-fn read_job(job: &Json, global: &BTreeMap<String, String>) -> Result<Measured, String> {
-    let label = job
-        .get("jobname")
-        .and_then(Json::as_str)
-        .ok_or("a job has no \"jobname\"")?;
+fn read_job(job: Job, Options(global): &Options) -> Result<Measured, String> {
+    let label = job.jobname.ok_or("a job has no \"jobname\"")?;
     let mut parameters = global.clone();
-    parameters.extend(options(job.get("job options")));
+    parameters.extend(job.options.0);
     parameters.remove("name");
-    let error = job.get("error").and_then(Json::as_i64).unwrap_or(0);
     let mut samples = Vec::new();
-    let sides: Vec<Side> = ["read", "write"]
+    let sides: Vec<Side> = [("read", &job.read), ("write", &job.write)]
         .into_iter()
-        .map(|name| Side::read(job, name, label))
+        .map(|(name, side)| Side::of(name, side.as_ref(), &label))
         .collect::<Result<_, _>>()?;
     let longest = sides.iter().map(|side| side.seconds).fold(0.0, f64::max);
     let (bytes, requests) = sides.iter().fold((0.0, 0.0), |(bytes, requests), side| {
@@ -111,23 +237,17 @@ fn read_job(job: &Json, global: &BTreeMap<String, String>) -> Result<Measured, S
     for side in sides.iter().filter(|side| side.requests > 0.0) {
         latencies(side.name, side.latency, &mut samples);
     }
-    let sync = job.get("sync");
-    let syncs = sync
-        .and_then(|sync| sync.get("total_ios"))
-        .and_then(Json::as_f64);
-    if syncs.is_some_and(|count| count > 0.0) {
-        latencies(
-            "fsync",
-            sync.and_then(|sync| sync.get("lat_ns")),
-            &mut samples,
-        );
+    if let Some(sync) = &job.sync
+        && sync.total_ios.is_some_and(|count| count > 0.0)
+    {
+        latencies("fsync", sync.lat_ns.as_ref(), &mut samples);
     }
     Ok(Measured {
-        label: label.to_owned(),
+        label,
         parameters,
         samples,
-        failure: (error != 0)
-            .then(|| format!("fio ended the job with error {error}; see its output")),
+        failure: (job.error != 0)
+            .then(|| format!("fio ended the job with error {}; see its output", job.error)),
         seconds: longest,
     })
 }
@@ -140,38 +260,54 @@ struct Side<'j> {
     seconds: f64,
     rate: f64,
     iops: f64,
-    /// In nanoseconds.
-    latency: Option<&'j Json>,
+    latency: Option<&'j Latency>,
 }
 
 impl<'j> Side<'j> {
-    fn read(job: &'j Json, name: &'static str, label: &str) -> Result<Side<'j>, String> {
-        let side = job
-            .get(name)
-            .ok_or_else(|| format!("job {label:?} has no {name:?}"))?;
-        let number = |key: &str| {
-            let found = side.get(key).and_then(Json::as_f64);
+    fn of(
+        name: &'static str,
+        side: Option<&'j Transfers>,
+        label: &str,
+    ) -> Result<Side<'j>, String> {
+        let label = || words::quoted(label);
+        let side = side.ok_or_else(|| format!("job {} has no {name:?}", label()))?;
+        let number = |key: &str, found: Option<f64>| {
             found
                 .filter(|number| number.is_finite() && *number >= 0.0)
                 .ok_or_else(|| {
-                    format!("job {label:?}: {name}.{key} is no number; fio 3 and later are read")
+                    format!(
+                        "job {}: {name}.{key} is no number; fio 3 and later are read",
+                        label()
+                    )
                 })
         };
         Ok(Side {
             name,
-            bytes: number("io_bytes")?,
-            requests: number("total_ios")?,
+            bytes: number("io_bytes", side.io_bytes)?,
+            requests: number("total_ios", side.total_ios)?,
             // Milliseconds.
-            seconds: number("runtime")? / 1000.0,
-            rate: number("bw_bytes")?,
-            iops: number("iops")?,
-            latency: side.get("clat_ns"),
+            seconds: number("runtime", side.runtime)? / 1000.0,
+            rate: number("bw_bytes", side.bw_bytes)?,
+            iops: number("iops", side.iops)?,
+            latency: side.clat_ns.as_ref(),
         })
     }
 }
 
-fn latencies(call: &str, of: Option<&Json>, samples: &mut Vec<Sample>) {
-    let mut add = |metric: &str, nanoseconds: Option<f64>| {
+fn latencies(call: &str, of: Option<&Latency>, samples: &mut Vec<Sample>) {
+    let Some(of) = of else {
+        return;
+    };
+    let percentiles = &of.percentile;
+    for (metric, nanoseconds) in [
+        ("min", of.min),
+        ("avg", of.mean),
+        ("p50", percentiles.p50),
+        ("p90", percentiles.p90),
+        ("p99", percentiles.p99),
+        ("p999", percentiles.p999),
+        ("max", of.max),
+    ] {
         if let Some(nanoseconds) = nanoseconds.filter(|value| value.is_finite()) {
             samples.push(sample(
                 PHASE,
@@ -180,15 +316,5 @@ fn latencies(call: &str, of: Option<&Json>, samples: &mut Vec<Sample>) {
                 nanoseconds / 1e9,
             ));
         }
-    };
-    let Some(of) = of else {
-        return;
-    };
-    add("min", of.get("min").and_then(Json::as_f64));
-    add("avg", of.get("mean").and_then(Json::as_f64));
-    for (percentile, metric) in PERCENTILES {
-        let value = of.get("percentile").and_then(|all| all.get(percentile));
-        add(metric, value.and_then(Json::as_f64));
     }
-    add("max", of.get("max").and_then(Json::as_f64));
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Measured, Results, sample};
+use super::{LONGEST_PARAMETERS, MOST_MEASURED, Measured, Results, sample, too_long_parameters};
 
 /// A column of the table: what it is called, our metric, our unit, and the factor to our unit.
 const COLUMNS: [(&str, &str, &str, f64); 7] = [
@@ -29,6 +29,14 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
         version.ok_or("no line begins with IOR-VERSION; give the text that IOR prints")?;
     let version = version.split(':').next().unwrap_or(version).trim();
     let parameters = options(text);
+    // Each repetition has them.
+    let bytes: usize = parameters
+        .iter()
+        .map(|(name, value)| name.len() + value.len())
+        .sum();
+    if bytes > LONGEST_PARAMETERS {
+        return Err(too_long_parameters());
+    }
     let mut head: Option<Vec<&str>> = None;
     let mut repetitions: BTreeMap<u64, Measured> = BTreeMap::new();
     for (line, number) in text.lines().zip(1..) {
@@ -70,6 +78,11 @@ fn row(
     };
     let repetition = of("iter").and_then(|text| text.parse::<u64>().ok());
     let repetition = repetition.ok_or("the column iter has no number")?;
+    if repetitions.len() == MOST_MEASURED && !repetitions.contains_key(&repetition) {
+        return Err(format!(
+            "more than {MOST_MEASURED} repetitions, the most that a run takes of a file"
+        ));
+    }
     let measured = repetitions.entry(repetition).or_insert_with(|| Measured {
         label: "ior".into(),
         parameters: parameters.clone(),

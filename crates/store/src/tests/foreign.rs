@@ -230,8 +230,54 @@ fn bad_results_are_one_line_and_leave_no_run() {
     );
     fs::write(temp.path().join("bytes"), [0xff, 0xfe, 0]).unwrap();
     let message = import(Program::Fio, &[temp.path().join("bytes")], &out).unwrap_err();
-    assert!(message.contains("no text"), "{message}");
+    assert!(message.contains("not UTF-8 text"), "{message}");
     assert!(!out.exists());
+}
+
+#[test]
+fn results_have_limits() {
+    let temp = tempfile::tempdir().unwrap();
+    let out = temp.path().join("run");
+    let side = r#"{"io_bytes":1,"total_ios":1,"runtime":1,"bw_bytes":1,"iops":1}"#;
+    let job = |name: &str| {
+        format!(
+            r#"{{"jobname":"{name}","error":0,"read":{side},"write":{side},"extra":[[0,0],{{}}]}}"#
+        )
+    };
+    let fio = |global: &str, jobs: &[String]| {
+        let jobs = jobs.join(",");
+        format!(r#"{{"fio version":"fio-3","global options":{{{global}}},"jobs":[{jobs}]}}"#)
+    };
+    let many: Vec<String> = (0..5000).map(|n| job(&n.to_string())).collect();
+    let long = "n".repeat(5_000_000);
+    let ior = fs::read_to_string(data("ior-4.1.txt")).unwrap();
+    let (head, row) = {
+        let row = ior.lines().find(|line| line.starts_with("write")).unwrap();
+        (ior.split(row).next().unwrap().to_owned(), row.to_owned())
+    };
+    let iteration = row.split_whitespace().last().unwrap().to_owned();
+    let rows = (0..5000).map(|n| row.replace(&format!(" {iteration}"), &format!(" {n}")) + "\n");
+    let repeated = head + &rows.collect::<String>();
+    for (program, text, says) in [
+        (Program::Fio, fio("", &many), "more than 4096 jobs"),
+        (Program::Fio, fio("", &[job(&long)]), "has 5000000 bytes"),
+        (
+            Program::Fio,
+            fio(&format!(r#""filename":"{long}""#), &[job("a")]),
+            "more than 16384 bytes",
+        ),
+        (Program::Ior, repeated, "more than 4096 repetitions"),
+    ] {
+        let file = temp.path().join("results");
+        fs::write(&file, text).unwrap();
+        let message = import(program, &[file], &out).unwrap_err();
+        assert!(message.contains(says), "{message}");
+        assert!(message.len() < 1000 && !out.exists(), "{message}");
+    }
+    let file = temp.path().join("large");
+    fs::File::create(&file).unwrap().set_len(1 << 40).unwrap();
+    let message = import(Program::Fio, &[file], &out).unwrap_err();
+    assert!(message.contains("more than 64 MiB"), "{message}");
 }
 
 proptest::proptest! {

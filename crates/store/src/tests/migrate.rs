@@ -203,6 +203,101 @@ fn a_file_that_is_no_database_is_refused() {
     assert!(!missing.exists());
 }
 
+#[test]
+fn a_store_whose_tables_are_not_tables_is_refused() {
+    let endless = "create view sample as with recursive n(x) as (select 1 union all select x + 1 from n) \
+                   select 1 run, 1 trial, 1 cell_id, 1 metric_id, 1 holds, x value from n";
+    for (sql, says) in [
+        (
+            vec!["drop table sample", endless],
+            "sample in it is a \"view\"",
+        ),
+        (
+            vec![
+                "drop table sample",
+                "create virtual table sample using rtree(a, b, c)",
+            ],
+            "sample in it is a virtual table",
+        ),
+        (
+            vec!["create trigger t after insert on run begin delete from run; end"],
+            "the trigger \"t\"",
+        ),
+    ] {
+        let place = Place::file();
+        let mut store = place.open();
+        for statement in ["drop view kernel_median", "drop view run_median"]
+            .iter()
+            .chain(&sql)
+        {
+            store.engine.execute(statement, &[]).unwrap();
+        }
+        drop(store);
+        for opened in [
+            Store::open(&place.location),
+            Store::existing(&place.location),
+        ] {
+            let error = opened.unwrap_err();
+            assert!(
+                error.is_usage() && error.to_string().contains(says),
+                "{error}"
+            );
+        }
+    }
+    // What a user adds is not read and not refused.
+    let place = Place::file();
+    let mut store = place.open();
+    for statement in [
+        "create view mine as select * from run",
+        "create table notes (x)",
+        "create index i on run (name)",
+    ] {
+        store.engine.execute(statement, &[]).unwrap();
+    }
+    drop(store);
+    Store::existing(&place.location).unwrap();
+}
+
+#[test]
+fn a_question_without_end_ends() {
+    let place = Place::file();
+    let mut store = place.open();
+    let endless =
+        "with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n";
+    let error = store
+        .engine
+        .query(endless, &[], &mut |_| Ok(()))
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("more work than a file of its size"),
+        "{error}"
+    );
+    // The next question has its own limit.
+    assert_eq!(rows(&mut store, "select count(*) from run"), ["0"]);
+}
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let temp = tempfile::tempdir().unwrap();
+    let fifo = temp.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    for (path, says) in [
+        (fifo.as_path(), "a FIFO"),
+        (Path::new("/dev/zero"), "a device"),
+    ] {
+        for open in [Store::open, Store::existing] {
+            let error = open(&Location::File(path.to_owned())).unwrap_err();
+            assert!(
+                error.is_usage() && error.to_string().contains(says),
+                "{error}"
+            );
+        }
+    }
+}
+
 #[cfg(not(feature = "postgres"))]
 #[test]
 fn without_the_feature_a_server_is_refused() {
