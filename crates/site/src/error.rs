@@ -32,6 +32,11 @@ pub enum Error {
         "{0}: it is not empty and no site of fslab; choose an empty folder, or one that does not exist"
     )]
     NotASite(String),
+    /// There is nothing to show.
+    #[error(
+        "{0}: no run is in it, and the site is left as it was; name another folder of runs or store with --from"
+    )]
+    NoRuns(String),
     /// Another build at the same time.
     #[error("{0}: another process is building this site; wait until it has ended")]
     Busy(String),
@@ -70,7 +75,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Error::Compare(error) => error.is_usage(),
-            Error::NotASite(_) | Error::Option(_) => true,
+            Error::NotASite(_) | Error::NoRuns(_) | Error::Option(_) => true,
             _ => false,
         }
     }

@@ -38,6 +38,14 @@ impl fmt::Debug for Origin {
 }
 
 impl Origin {
+    /// Its name, for messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Origin::Folder(dir) => words::printable(&dir.to_string_lossy()).into_owned(),
+            Origin::Store(_) => "the store".to_owned(),
+        }
+    }
+
     /// In words, for pages: not the path, which a public page should not show.
     pub(crate) const fn words(&self) -> &'static str {
         match self {

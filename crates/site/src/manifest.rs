@@ -1,6 +1,8 @@
 //! What a build leaves for the next one: `.fslab-site.json` in the site's folder. It also marks the folder as a site.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,8 @@ use crate::units::Summary;
 pub(crate) const NAME: &str = ".fslab-site.json";
 /// Layout of the file. A file of another layout is left alone but for this: everything is made again.
 const FORMAT: u32 = 1;
+/// Largest file, in bytes: a site of 100,000 runs has 200 MB.
+const LARGEST: u64 = 1 << 30;
 
 /// The file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -43,11 +47,16 @@ impl Manifest {
         }
     }
 
-    /// Reads one. A damaged one, or one of another layout, is as none: then everything is made.
-    pub(crate) fn parse(text: &[u8]) -> Manifest {
-        let read: Result<Manifest, _> = serde_json::from_slice(text);
-        read.ok()
+    /// Reads that of a site. A damaged one, or one of another layout, is as none: then everything is made.
+    ///
+    /// # Errors
+    /// It is not there, or is not a file.
+    pub(crate) fn read(site: &Path) -> io::Result<Manifest> {
+        let text = input::bytes(&site.join(NAME), LARGEST)?;
+        let read: Result<Manifest, _> = serde_json::from_slice(&text);
+        Ok(read
+            .ok()
             .filter(|manifest| manifest.format == FORMAT)
-            .unwrap_or_default()
+            .unwrap_or_default())
     }
 }

@@ -73,10 +73,17 @@ pub struct Built {
 /// A folder that is no site, another build at the same time, runs that cannot be read, a full disk, a request to stop. The
 /// site is whole after each.
 pub fn build(build: &Build<'_>) -> Result<Built, Error> {
+    refuse_others(build.dir)?;
+    // What is known of runs from the last build. Another build may be at work, which then takes the lock.
+    let known = Manifest::read(build.dir).unwrap_or_default();
+    let library = Library::read(build.origin, &known.runs, build.progress)?;
+    // A folder that was named wrongly would remove every page.
+    if library.runs.is_empty() {
+        return Err(Error::NoRuns(build.origin.name()));
+    }
     let folder = SiteFolder::open(build.dir)?;
     let manifest = folder.manifest()?;
     let renderer = Renderer::new(build.tool)?;
-    let library = Library::read(build.origin, &manifest.runs, build.progress)?;
     let mut pairs = asked(build.comparisons, build.origin, &library)?;
     pairs.extend(groups::pairs(&library));
     let mut seen = BTreeSet::new();
@@ -258,15 +265,17 @@ impl SiteFolder {
     }
 
     fn manifest(&self) -> Result<Manifest, Error> {
-        let path = self.dir.join(manifest::NAME);
-        match fs::read(&path) {
-            Ok(text) => Ok(Manifest::parse(&text)),
+        match Manifest::read(&self.dir) {
+            Ok(manifest) => Ok(manifest),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 // From here on the folder is a site, also if the build is killed.
                 self.replace(manifest::NAME, b"{}")?;
                 Ok(Manifest::default())
             }
-            Err(error) => Err(Error::io(&path, "cannot be read", error)),
+            Err(error) => {
+                let path = self.dir.join(manifest::NAME);
+                Err(Error::io(&path, "cannot be read", error))
+            }
         }
     }
 
@@ -301,7 +310,8 @@ impl SiteFolder {
     /// Writes a file, unless it has this content.
     fn put(&self, path: &str, body: &str) -> Result<(), Error> {
         self.keep(std::iter::once(path.to_owned()));
-        let same = fs::read(self.dir.join(path)).is_ok_and(|before| before == body.as_bytes());
+        let before = input::bytes(&self.dir.join(path), body.len() as u64);
+        let same = before.is_ok_and(|before| before == body.as_bytes());
         if same {
             return Ok(());
         }

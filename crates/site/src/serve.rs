@@ -9,9 +9,11 @@
 //! holds one of the connections for that time at most.
 
 mod body;
+mod clients;
 mod events;
 mod files;
 pub mod guard;
+mod impatient;
 mod state;
 
 use std::convert::Infallible;
@@ -36,7 +38,9 @@ use crate::error::Error;
 use crate::library::Origin;
 use crate::render::{POLICY, Renderer};
 use body::Body;
+use clients::Clients;
 use guard::{Guard, Token};
+use impatient::Impatient;
 use state::{Answer, State};
 
 /// How much of the server one client, or all together, can take.
@@ -44,12 +48,18 @@ use state::{Answer, State};
 pub struct Limits {
     /// Connections at a time; more wait in the kernel's queue.
     pub connections: usize,
+    /// Connections of them from one address; more are closed at once.
+    pub of_one_client: usize,
     /// Connections of them that follow a run.
     pub streams: usize,
+    /// Connections of them that get a file of a run.
+    pub files: usize,
     /// Bytes of a request's head: at least 8192.
     pub head: usize,
     /// Time for a request's head.
     pub head_time: Duration,
+    /// Time in which a client must take something of an answer that waits for it.
+    pub idle_time: Duration,
     /// Time for an answer, from the connection on.
     pub answer_time: Duration,
     /// Time for a file, or for following a run; a browser then connects again.
@@ -59,10 +69,13 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 64,
+            connections: 128,
+            of_one_client: 96,
             streams: 32,
+            files: 32,
             head: 8192,
             head_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(30),
             answer_time: Duration::from_secs(120),
             stream_time: Duration::from_secs(900),
         }
@@ -102,6 +115,7 @@ struct Shared {
     state: State,
     limits: Limits,
     streams: Arc<Semaphore>,
+    files: Arc<Semaphore>,
 }
 
 impl Server {
@@ -132,6 +146,7 @@ impl Server {
             state,
             limits: options.limits,
             streams: Arc::new(Semaphore::new(options.limits.streams)),
+            files: Arc::new(Semaphore::new(options.limits.files)),
         });
         Ok(Server {
             listener,
@@ -172,16 +187,20 @@ const TICK: Duration = Duration::from_millis(100);
 
 async fn accept(listener: &tokio::net::TcpListener, shared: &Arc<Shared>, stop: &dyn Fn() -> bool) {
     let slots = Arc::new(Semaphore::new(shared.limits.connections));
+    let clients = Clients::new(shared.limits.of_one_client);
     while !stop() {
         let Ok(Ok(slot)) = timeout(TICK, Arc::clone(&slots).acquire_owned()).await else {
             continue;
         };
         match timeout(TICK, listener.accept()).await {
-            Ok(Ok((stream, _))) => {
+            Ok(Ok((stream, client))) => {
+                let Some(client) = clients.enter(client.ip()) else {
+                    continue;
+                };
                 let shared = Arc::clone(shared);
                 tokio::spawn(async move {
                     connection(stream, shared).await;
-                    drop(slot);
+                    drop((client, slot));
                 });
             }
             // Too many open files: some will be closed.
@@ -204,7 +223,10 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
         .header_read_timeout(limits.head_time)
         .max_buf_size(limits.head)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(
+            TokioIo::new(Impatient::new(stream, limits.idle_time)),
+            service,
+        );
     let mut connection = pin!(connection);
     let ended = timeout(limits.answer_time, connection.as_mut()).await;
     if ended.is_err() && is_long.load(Ordering::Relaxed) {
@@ -254,18 +276,15 @@ async fn admitted(
     match found {
         Ok(Ok(Answer::Page { body, media, fixed })) => page(body, media, fixed),
         Ok(Ok(Answer::File { file, length, kind })) => {
+            let Ok(slot) = Arc::clone(&shared.files).try_acquire_owned() else {
+                return busy("too many clients read files of runs; try again later");
+            };
             long.store(true, Ordering::Relaxed);
-            files::response(file, length, kind)
+            files::response(file, length, kind, slot)
         }
         Ok(Ok(Answer::Events(log))) => {
             let Ok(slot) = Arc::clone(&shared.streams).try_acquire_owned() else {
-                let mut busy = text(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "too many pages follow runs; try again later",
-                );
-                let seconds = HeaderValue::from_static("10");
-                busy.headers_mut().insert(header::RETRY_AFTER, seconds);
-                return busy;
+                return busy("too many pages follow runs; try again later");
             };
             long.store(true, Ordering::Relaxed);
             events::response(log, last, slot)
@@ -280,6 +299,13 @@ async fn admitted(
             "the page cannot be made: a defect in fslab",
         ),
     }
+}
+
+fn busy(why: &str) -> Response<Body> {
+    let mut busy = text(StatusCode::SERVICE_UNAVAILABLE, why);
+    let seconds = HeaderValue::from_static("10");
+    busy.headers_mut().insert(header::RETRY_AFTER, seconds);
+    busy
 }
 
 fn page(body: impl Into<hyper::body::Bytes>, media: &'static str, fixed: bool) -> Response<Body> {

@@ -31,7 +31,7 @@ const LONGEST_SENT: usize = 64 << 10;
 
 /// The events after `last`, now and as they come.
 pub(super) fn response(log: File, last: Option<u64>, slot: OwnedSemaphorePermit) -> Response<Body> {
-    let (sender, receiver) = mpsc::channel(16);
+    let (sender, receiver) = mpsc::channel(2);
     tokio::spawn(async move {
         follow(log, last, sender).await;
         drop(slot);

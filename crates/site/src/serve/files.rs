@@ -7,7 +7,7 @@ use std::io::Read;
 use hyper::Response;
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderValue};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::body::Body;
 
@@ -49,23 +49,35 @@ impl Kind {
 }
 
 /// The file as plain text, whatever it is. Telemetry is saved and not shown.
-pub(super) fn response(file: File, length: u64, kind: Kind) -> Response<Body> {
-    let (sender, receiver) = mpsc::channel(4);
+///
+/// A thread is held while a piece is read from the disk, and not while a client takes it: there are few threads, and pages are
+/// made in them.
+pub(super) fn response(
+    file: File,
+    length: u64,
+    kind: Kind,
+    slot: OwnedSemaphorePermit,
+) -> Response<Body> {
+    let (sender, receiver) = mpsc::channel(2);
     // What is appended meanwhile does not belong to the answer, whose length is announced.
     let mut file = file.take(length);
-    tokio::task::spawn_blocking(move || {
-        let mut left = length;
-        while left > 0 {
-            let mut piece = vec![0; PIECE.min(usize::try_from(left).unwrap_or(PIECE))];
-            let Ok(read @ 1..) = file.read(&mut piece) else {
-                return;
+    tokio::spawn(async move {
+        loop {
+            let read = tokio::task::spawn_blocking(move || {
+                let mut piece = vec![0; PIECE];
+                let read = file.read(&mut piece);
+                piece.truncate(read.unwrap_or(0));
+                (file, piece)
+            });
+            let Ok((rest, piece)) = read.await else {
+                break;
             };
-            piece.truncate(read);
-            left -= read as u64;
-            if sender.blocking_send(Bytes::from(piece)).is_err() {
-                return;
+            if piece.is_empty() || sender.send(Bytes::from(piece)).await.is_err() {
+                break;
             }
+            file = rest;
         }
+        drop(slot);
     });
     let mut response = Response::new(Body::Pieces(receiver));
     let headers = response.headers_mut();

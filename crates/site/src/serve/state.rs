@@ -179,17 +179,16 @@ impl State {
                 match named {
                     Some(study) => {
                         let job = units::of_study(&moment.library, study, &self.renderer);
-                        page_of(&*self.made(&job)?, &address)
+                        page_of(self.made(&job)?, &address)
                     }
                     None => None,
                 }
             }
             Address::Comparison(hash) => {
                 match moment.pairs.iter().find(|pair| pair.hash() == *hash) {
-                    Some(pair) => page_of(
-                        &*self.made(&units::of_pair(pair, &self.renderer))?,
-                        &address,
-                    ),
+                    Some(pair) => {
+                        page_of(self.made(&units::of_pair(pair, &self.renderer))?, &address)
+                    }
                     None => None,
                 }
             }
@@ -207,7 +206,7 @@ impl State {
         let studies = groups::studies(&moment.library);
         let has_series = studies.contains(&known.facts.study.as_str());
         match units::of_run(known, has_series, &self.renderer) {
-            Some(job) => Ok(page_of(&*self.made(&job)?, address)),
+            Some(job) => Ok(page_of(self.made(&job)?, address)),
             None => Ok(None),
         }
     }
@@ -317,9 +316,19 @@ fn html(body: Bytes) -> Answer {
     }
 }
 
-fn page_of(unit: &Unit, address: &Address) -> Option<Bytes> {
-    let page = unit.pages.iter().find(|page| page.address == *address);
-    page.map(|page| Bytes::copy_from_slice(page.body.as_bytes()))
+/// A page of a unit. Its bytes are not copied: many clients may wait for it.
+fn page_of(unit: Arc<Unit>, address: &Address) -> Option<Bytes> {
+    struct Shared(Arc<Unit>, usize);
+    impl AsRef<[u8]> for Shared {
+        fn as_ref(&self) -> &[u8] {
+            self.0.pages[self.1].body.as_bytes()
+        }
+    }
+    let at = unit
+        .pages
+        .iter()
+        .position(|page| page.address == *address)?;
+    Some(Bytes::from_owner(Shared(unit, at)))
 }
 
 fn bytes(unit: &Unit) -> usize {

@@ -10,6 +10,8 @@ mod browser;
 mod common;
 mod folder;
 #[cfg(feature = "serve")]
+mod greedy;
+#[cfg(feature = "serve")]
 mod live;
 mod pages;
 #[cfg(feature = "serve")]

@@ -20,7 +20,7 @@ const TOKEN: &str = "0123456789abcdef-token";
 
 /// A server in a thread, until it is dropped.
 pub(crate) struct Served {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -30,7 +30,7 @@ impl Served {
         Served::with(runs, None, Limits::default())
     }
 
-    fn with(runs: &Path, token: Option<&str>, limits: Limits) -> Served {
+    pub(crate) fn with(runs: &Path, token: Option<&str>, limits: Limits) -> Served {
         let server = Server::bind(Options {
             listen: "127.0.0.1:0".parse().unwrap(),
             hosts: vec!["lab.example.org".into()],
@@ -73,7 +73,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().skip(1);
         lines.find_map(|line| {
             let (known, value) = line.split_once(':')?;
