@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::output_file::OutputFile;
 
 /// The reader of stdout closed the pipe. The program ends as after SIGPIPE, without a message.
 #[derive(Debug)]
@@ -107,6 +109,79 @@ pub(crate) fn say(text: &str) {
         lines.join("\n").into()
     };
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Where a command's result goes: the file of `-o`, or stdout.
+#[derive(Debug)]
+pub(crate) struct Output(Option<(PathBuf, OutputFile)>);
+
+impl Output {
+    /// The file that `-o` names, or stdout. Looked at before the work, of a command that reads `inputs`.
+    ///
+    /// # Errors
+    /// A file that cannot be written, is read, or belongs to a run; a device.
+    pub(crate) fn of(option: Option<&Path>, inputs: &[&Path]) -> anyhow::Result<Output> {
+        let Some(at) = option else {
+            return Ok(Output(None));
+        };
+        lab::preflight::output(at)?;
+        let file = OutputFile::instead_of_stdout(at, inputs).map_err(|error| {
+            lab::Error::Preflight(format!("{}: {error}; choose another -o", path(at)))
+        })?;
+        Ok(Output(Some((at.to_owned(), file))))
+    }
+
+    /// Whether it is a file, and not stdout.
+    pub(crate) const fn is_file(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Writes text. On stdout it ends with a newline.
+    ///
+    /// # Errors
+    /// It cannot be written; a file that was there stays.
+    pub(crate) fn text(&self, text: &str) -> anyhow::Result<()> {
+        match self.0 {
+            None => print(text),
+            Some(_) => self
+                .write(|out| out.write_all(text.as_bytes()), std::convert::identity)
+                .map_err(|error| self.failed(error)),
+        }
+    }
+
+    /// Writes what `content` writes, and returns what it returns. `failed` makes an error of the file one of `content`'s.
+    ///
+    /// # Errors
+    /// It cannot be written, or `content` failed; a file that was there stays.
+    pub(crate) fn write<T, E>(
+        &self,
+        content: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, E>,
+        failed: impl Fn(io::Error) -> E,
+    ) -> Result<T, E> {
+        match &self.0 {
+            None => content(&mut io::stdout()),
+            Some((_, file)) => file.write(content, failed),
+        }
+    }
+
+    /// A failure to write as an error of the program.
+    pub(crate) fn failed(&self, error: io::Error) -> anyhow::Error {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return ClosedPipe.into();
+        }
+        match &self.0 {
+            None => anyhow::anyhow!("stdout: {error}; redirect it elsewhere"),
+            Some((at, file)) => {
+                let kept = if file.is_whole_or_nothing() {
+                    "what was there is unchanged; "
+                } else {
+                    ""
+                };
+                let at = path(at);
+                anyhow::anyhow!("{at}: cannot be written: {error}; {kept}choose another -o")
+            }
+        }
+    }
 }
 
 /// Prints data, ending it with a newline when it has none.

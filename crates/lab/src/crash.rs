@@ -135,6 +135,13 @@ pub fn run(
 ) -> Result<Crash, Error> {
     let begun = Instant::now();
     rig::fsck::program_present(&request.filesystem)?;
+    // Before the hours of judging.
+    if let Some(kept) = request.keep.as_deref().filter(|kept| kept.symlink_metadata().is_ok()) {
+        return Err(Error::Preflight(format!(
+            "--keep {}: exists already and is not overwritten; choose another name",
+            kept.display()
+        )));
+    }
     let log = open_log(&request.log)?;
     let base = open_base(&request.base)?;
     let from = first_entry(request, &log)?;
@@ -338,7 +345,10 @@ fn keep(device: &dyn BlockSource, path: &Path, crash: &mut Crash) -> Result<(), 
         source,
     };
     let file = std::fs::File::create_new(path).map_err(failed)?;
-    image::pour(device, &file, path)?;
+    image::pour(device, &file, path).inspect_err(|_| {
+        // Half an image would be taken for one.
+        let _ = std::fs::remove_file(path);
+    })?;
     crash.notes.push(format!(
         "ended at the first image that is not clean; as the power cut left it, it is {}",
         path.display()

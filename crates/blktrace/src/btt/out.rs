@@ -1,16 +1,20 @@
 //! A file that is made when something is written to it, and what is gathered before a line is.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::Permissions;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::error::Error;
 
 /// A file that is made when something is written to it.
 pub(super) struct Out {
     path: PathBuf,
-    file: Option<BufWriter<File>>,
+    /// Beside its place until it is whole.
+    file: Option<BufWriter<NamedTempFile>>,
     failure: Option<io::Error>,
 }
 
@@ -34,16 +38,26 @@ impl Out {
     fn try_line(&mut self, line: fmt::Arguments<'_>) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self
-                .file
-                .insert(BufWriter::with_capacity(1 << 15, File::create(&self.path)?)),
+            None => self.file.insert(BufWriter::with_capacity(
+                1 << 15,
+                tempfile::Builder::new()
+                    .permissions(Permissions::from_mode(0o666))
+                    .tempfile_in(self.path.parent().unwrap_or(Path::new(".")))?,
+            )),
         };
         file.write_fmt(line)
     }
 
     pub(super) fn finish(&mut self) -> Result<(), Error> {
-        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
-        match self.failure.take().map_or(flushed, Err) {
+        let whole = match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.file.take().map_or(Ok(()), |file| {
+                let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+                file.persist(&self.path)?;
+                Ok(())
+            }),
+        };
+        match whole {
             Ok(()) => Ok(()),
             Err(source) => Err(Error::File {
                 path: self.path.clone(),

@@ -7,6 +7,7 @@ use ::compare::{FailOn, Folder, Outcome, Side, Source, Stored};
 use store::{Location, Store};
 
 use crate::cli::{ClockArg, CompareArgs, CompareFormat, FailOnArg, FigureArgs};
+use crate::out::Output;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
@@ -19,6 +20,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         one_run: args.one_run,
         ..options(&args.figures)?
     };
+    let store: Option<Location> = match &args.figures.store {
+        Some(name) => Some(name.parse().map_err(::compare::Error::from)?),
+        None => None,
+    };
+    let inputs: Vec<&Path> = store.iter().filter_map(Location::file).collect();
+    let output = Output::of(args.output.as_deref(), &inputs)?;
     let sides = sides(&args.sides, &args.figures)?;
     if args.plan {
         let planned = ::compare::plan::plan(&sides, &options)?;
@@ -32,7 +39,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
                 .into());
             }
         };
-        print(&text, args.output.as_deref())?;
+        output.text(&text)?;
         return Ok(exit::OK);
     }
     let compared = ::compare::compare(&sides, &options)?;
@@ -45,7 +52,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         CompareFormat::Github => render(&compared, Format::Github),
         CompareFormat::Html => site::comparison_page(&compared, &super::tool())?,
     };
-    print(&text, args.output.as_deref())?;
+    if compared.outcome == Outcome::Nothing && output.is_file() {
+        // A file that is there is not lost to a selection that is empty.
+        out::print(&text)?;
+    } else {
+        output.text(&text)?;
+    }
     Ok(match compared.outcome {
         Outcome::Passed => exit::OK,
         Outcome::Nothing => {
@@ -107,16 +119,4 @@ pub(super) fn sides(words: &[String], args: &FigureArgs) -> Result<Vec<Side>, ::
     let source = source(args)?;
     let find = |word: &String| Side::find(word, &args.runs, &*source);
     words.iter().map(find).collect()
-}
-
-/// To a file or stdout.
-fn print(text: &str, output: Option<&Path>) -> anyhow::Result<()> {
-    let Some(path) = output else {
-        return out::print(text);
-    };
-    lab::preflight::output(path)?;
-    // Not by renaming: the user may well have named /dev/stdout.
-    std::fs::write(path, text).map_err(|error| {
-        lab::Error::Preflight(format!("{}: {error}; choose another -o", path.display())).into()
-    })
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod serve;
 
+use std::convert::identity;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -201,7 +202,7 @@ fn fit(args: &DeviceBenchArgs) -> anyhow::Result<u8> {
         DocumentFormat::Json => serde_json::to_string_pretty(&fit)?,
     })?;
     if let Some((path, file)) = file {
-        let written = file.write(|out| out.write_all(fit.file.as_bytes()));
+        let written = file.write(|out| out.write_all(fit.file.as_bytes()), identity);
         written.with_context(|| format!("the device file {}", out::path(path)))?;
     }
     Ok(exit::OK)

@@ -1,12 +1,13 @@
 //! `fslab export`.
 
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind};
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 
 use store::{Format, Selector, Store};
 
 use super::store_location;
 use crate::cli::{ExportArgs, ExportFormat};
+use crate::out::Output;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
@@ -24,25 +25,23 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
         None => Selector::default(),
     };
     let location = store_location(&args.store)?;
+    let inputs: Vec<&Path> = location.file().into_iter().collect();
+    let output = Output::of(args.output.as_deref(), &inputs)?;
     let mut store = Store::existing(&location).map_err(lab::Error::from)?;
-    let exported = match &args.output {
-        Some(path) => {
-            lab::preflight::output(path)?;
-            let failed = |error: io::Error| {
-                lab::Error::Preflight(format!("{}: {error}; choose another -o", path.display()))
-            };
-            let file = File::create(path).map_err(failed)?;
-            store.export(&selector, format, &mut BufWriter::new(file))
-        }
-        None => store.export(&selector, format, &mut BufWriter::new(io::stdout())),
-    };
+    let exported = output.write(
+        |out| {
+            let mut out = BufWriter::new(out);
+            let exported = store.export(&selector, format, &mut out)?;
+            out.flush()?;
+            Ok(exported)
+        },
+        store::Error::from,
+    );
     let exported = exported.map_err(|error| match error {
-        store::Error::Output(cause) if cause.kind() == ErrorKind::BrokenPipe => {
-            anyhow::Error::from(out::ClosedPipe)
-        }
+        store::Error::Output(cause) => output.failed(cause),
         other => lab::Error::from(other).into(),
     })?;
-    if args.output.is_some() {
+    if output.is_file() {
         out::say(&format!(
             "fslab: {} samples of {} runs",
             exported.samples, exported.runs

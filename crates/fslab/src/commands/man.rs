@@ -2,6 +2,7 @@
 //!
 //! clap says nothing about exit codes, files and the environment; those sections are added here.
 
+use std::convert::identity;
 use std::io;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::{Cli, ManArgs};
+use crate::output_file::OutputFile;
 use crate::{exit, out};
 
 pub(crate) fn run(args: &ManArgs) -> anyhow::Result<u8> {
@@ -48,7 +50,9 @@ fn find<'c>(whole: &'c Command, words: &[String]) -> anyhow::Result<&'c Command>
 fn write(command: &Command, dir: &Path) -> anyhow::Result<()> {
     let path = dir.join(Man::new(command.clone()).get_filename());
     let name = out::path(&path);
-    std::fs::write(&path, page(command)?)
+    let text = page(command)?;
+    OutputFile::at(&path, &[])
+        .and_then(|file| file.write(|out| out.write_all(text.as_bytes()), identity))
         .with_context(|| format!("{name}: cannot be written; choose another folder"))?;
     out::print(&format!("{name}\n"))?;
     command

@@ -3,9 +3,11 @@
 use ::report::Part;
 
 use crate::cli::{ClockArg, ReportArgs, ReportFormat, ReportPart};
-use crate::{exit, out};
+use crate::exit;
+use crate::out::Output;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
+    let output = Output::of(args.output.as_deref(), &[])?;
     let run = record::Run::load(&args.run).map_err(lab::Error::from)?;
     let filters: Vec<_> = args
         .filter
@@ -46,15 +48,6 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<u8> {
         ..::report::Options::default()
     };
     let text = ::report::render(&run, Some(&args.run), &options).map_err(lab::Error::from)?;
-    match args.output {
-        Some(path) => {
-            lab::preflight::output(&path)?;
-            // Not by renaming: the user may well have named /dev/stdout.
-            std::fs::write(&path, text).map_err(|error| {
-                lab::Error::Preflight(format!("{}: {error}; choose another -o", path.display()))
-            })?;
-        }
-        None => out::print(&text)?,
-    }
+    output.text(&text)?;
     Ok(exit::OK)
 }

@@ -1,5 +1,6 @@
 //! `fslab check --device`: how long the same check would take on a modelled device. `--record`: what it read, as a file.
 
+use std::convert::identity;
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -150,7 +151,7 @@ impl Wanted<'_> {
         let Some((path, file)) = &self.file else {
             return Ok(());
         };
-        let written = file.write(|out| record.write(out));
+        let written = file.write(|out| record.write(out), identity);
         written.map_err(|error| Error::Record(unkept(path, &error)))
     }
 }

@@ -1,8 +1,8 @@
 //! `fslab trace report`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
+use std::convert::identity;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ::report::trace::{Recorded, Subject, csv, html, md, text};
@@ -10,7 +10,12 @@ use blktrace::btt::{FileOptions, Options, Outcome, Stacked};
 use blktrace::{Analysis, Trace, btt};
 
 use crate::cli::trace::{TraceFormat, TraceReportArgs};
+use crate::out::Output;
+use crate::output_file::OutputFile;
 use crate::{exit, out};
+
+/// Longest file of devices' names, and longest description beside a trace, in bytes.
+const LONGEST_NAMES: u64 = 1 << 20;
 
 /// Ends with [`exit::INVALID`] when the trace is not whole.
 pub(crate) fn run(args: &TraceReportArgs) -> anyhow::Result<u8> {
@@ -22,11 +27,11 @@ pub(crate) fn run(args: &TraceReportArgs) -> anyhow::Result<u8> {
     }
     let bases = bases(&args.bases)?;
     let mut trace = Trace::open_all(&bases).map_err(failed)?;
-    if let Some(path) = &args.output {
-        lab::preflight::output(path)?;
-    }
+    let inputs: Vec<PathBuf> = trace.files().iter().map(|file| file.path.clone()).collect();
+    let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+    let output = Output::of(args.output.as_deref(), &inputs)?;
     if args.format == TraceFormat::Blkparse {
-        events(&mut trace, args.output.as_deref())?;
+        events(&mut trace, &output)?;
         return Ok(exit::OK);
     }
     let recorded: Vec<Recorded> = bases.iter().filter_map(|base| recorded(base)).collect();
@@ -53,7 +58,7 @@ pub(crate) fn run(args: &TraceReportArgs) -> anyhow::Result<u8> {
         TraceFormat::Csv => csv(&subject),
         TraceFormat::Html => html(&subject).map_err(lab::Error::from)?,
     };
-    deliver(&text, args.output.as_deref())?;
+    output.text(&text)?;
     let doubts = subject.doubts();
     let name = out::line(&analysis.name);
     for doubt in &doubts {
@@ -107,7 +112,7 @@ fn beside(base: &Path, end: &str) -> PathBuf {
 
 /// The JSON file that the recorder wrote with a trace; blktrace's traces have none.
 fn recorded(base: &Path) -> Option<Recorded> {
-    let text = std::fs::read_to_string(beside(base, ".blktrace.json")).ok()?;
+    let text = input::text(&beside(base, ".blktrace.json"), LONGEST_NAMES).ok()?;
     Recorded::from_json(&text)
 }
 
@@ -129,7 +134,7 @@ fn options(args: &TraceReportArgs, recorded: &[Recorded]) -> anyhow::Result<Opti
         names.clear();
     }
     if let Some(path) = &args.names {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = input::text(path, LONGEST_NAMES).map_err(|error| {
             usage(&format!(
                 "{}: {error}; name a file of names",
                 path.display()
@@ -189,7 +194,10 @@ fn tables(folder: &Path, trace: &Trace, outcome: &Outcome) -> anyhow::Result<()>
         ("xvg", outcome.easy()),
     ] {
         let path = folder.join(format!("{name}.{end}"));
-        std::fs::write(&path, text).map_err(|error| {
+        let written = OutputFile::at(&path, &[]);
+        let written =
+            written.and_then(|file| file.write(|out| out.write_all(text.as_bytes()), identity));
+        written.map_err(|error| {
             usage(&format!(
                 "{}: {error}; choose another --files",
                 path.display()
@@ -226,24 +234,14 @@ fn known(args: &TraceReportArgs, analysis: &Analysis) -> anyhow::Result<()> {
 }
 
 /// blkparse's text, printed while the trace is read.
-fn events(trace: &mut Trace, output: Option<&Path>) -> anyhow::Result<()> {
+fn events(trace: &mut Trace, output: &Output) -> anyhow::Result<()> {
     let options = blktrace::text::Options::default();
-    let mut sink: Box<dyn Write> = match output {
-        Some(path) => Box::new(create(path)?),
-        None => Box::new(io::stdout().lock()),
-    };
-    blktrace::text::write(trace, &options, &mut sink).map_err(failed)
-}
-
-fn create(path: &Path) -> anyhow::Result<File> {
-    File::create(path)
-        .map_err(|error| usage(&format!("{}: {error}; choose another -o", path.display())))
-}
-
-fn deliver(text: &str, output: Option<&Path>) -> anyhow::Result<()> {
-    let Some(path) = output else {
-        return out::print_bytes(text.as_bytes());
-    };
-    let written = create(path)?.write_all(text.as_bytes());
-    written.map_err(|error| usage(&format!("{}: {error}; choose another -o", path.display())))
+    let written = output.write(
+        |mut out| blktrace::text::write(trace, &options, &mut out),
+        blktrace::Error::Output,
+    );
+    written.map_err(|error| match error {
+        blktrace::Error::Output(error) => output.failed(error),
+        error => failed(error),
+    })
 }
