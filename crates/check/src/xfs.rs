@@ -51,6 +51,7 @@ mod recovery;
 mod rules;
 mod run;
 mod sink;
+mod stand_in;
 mod state;
 mod types;
 mod volume;
@@ -108,10 +109,10 @@ impl crate::Checker for Checker {
     }
 }
 
-/// The checker, if the source has an XFS superblock at its start, or is a file of xfs_metadump.
+/// The checker, if the source has an XFS superblock at its start or copies of one that is lost, or is a file of xfs_metadump.
 pub(crate) fn recognise(source: &dyn BlockSource) -> Option<Box<dyn crate::Checker>> {
     let mut bytes = [0; SIZE];
     let found = source.read_at(&mut bytes, 0).is_ok() && Superblock::read(&bytes).is_ok();
-    let found = found || metadump::version(source).is_some();
+    let found = found || metadump::version(source).is_some() || stand_in::exists(source);
     found.then(|| Box::new(Checker::default()) as Box<dyn crate::Checker>)
 }

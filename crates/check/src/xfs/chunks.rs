@@ -86,6 +86,18 @@ impl Chunks {
         })
     }
 
+    /// Whether a chunk of an allocation group has an inode of this range.
+    pub(crate) fn has_any(&self, ag: u32, inodes: std::ops::Range<u64>) -> bool {
+        let starts = self
+            .groups
+            .get(ag as usize)
+            .map_or(&[][..], |group| group.starts.as_slice());
+        // Chunks do not overlap: the last that begins before the end of the range reaches furthest.
+        let at = starts.partition_point(|start| u64::from(*start) < inodes.end);
+        at.checked_sub(1)
+            .is_some_and(|at| u64::from(starts[at]) + u64::from(CHUNK) > inodes.start)
+    }
+
     /// The rank of an inode; none where no chunk has it, or where it is in a hole.
     pub(crate) fn rank(&self, ino: u64) -> Option<u64> {
         let ag = usize::try_from(self.geo.ino_ag(ino)).ok()?;

@@ -215,7 +215,10 @@ impl Claims {
     /// Adds a mapping and takes nothing.
     pub(crate) fn map(&self, ag: u32, start: u32, length: u32, mapped: &Mapped) {
         if let Some(wanted) = &self.wanted {
-            let (first, last) = (start / WINDOW, (start + (length.max(1) - 1)) / WINDOW);
+            let (first, last) = (
+                start / WINDOW,
+                start.saturating_add(length.max(1) - 1) / WINDOW,
+            );
             let list = wanted.get(ag as usize).map_or(&[][..], Vec::as_slice);
             let at = list.partition_point(|window| *window < first);
             if list.get(at).is_some_and(|window| *window <= last) {

@@ -10,6 +10,7 @@ mod group;
 mod leaf;
 pub(super) mod log;
 mod neighbours;
+mod overlaps;
 mod placed;
 pub(super) mod records;
 mod reserve;
@@ -78,6 +79,7 @@ pub(super) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         trees.walk(tree, log)?;
         volume.guard.hold()?;
     }
+    overlaps::judge(&trees, log);
     let chunks = placed::chunks(&trees, log);
     totals::compare(&trees, &chunks, log);
     let shared = (0..geo.ag_count).map(|ag| results.of(ag).take_shared());

@@ -47,7 +47,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     local::run(volume, state, &rules, log)?;
     directories::compare(state, &rules, log);
     let mut worker = Worker::new(&rules, state, log, true);
-    alike::run(volume, &rules, gathered.alike, &mut worker);
+    alike::run(volume, &rules, gathered.alike, &mut worker)?;
     trees(state, &rules, &mut gathered.members, &mut worker);
     values::compare(state, &rules, gathered.remote, gathered.values, &mut worker);
     log.merge(worker.finish());
@@ -73,7 +73,7 @@ fn sweep(
         |judge, piece| {
             let first = items[piece.tag as usize].fsblock();
             let at = (piece.offset - volume.geo.block_offset(first)) as usize / size;
-            sweep_piece(judge, &items[piece.tag as usize + at..], piece, size);
+            sweep_piece(volume, judge, &items[piece.tag as usize + at..], piece);
         },
     )?;
     let mut gathered = Gathered::default();
@@ -104,7 +104,13 @@ fn spans(volume: &Volume<'_>, items: &[NamedBlock]) -> Vec<Span> {
     spans
 }
 
-fn sweep_piece(judge: &mut Blocks<'_>, items: &[NamedBlock], piece: &Piece<'_>, size: usize) {
+fn sweep_piece(
+    volume: &Volume<'_>,
+    judge: &mut Blocks<'_>,
+    items: &[NamedBlock],
+    piece: &Piece<'_>,
+) {
+    let size = volume.block_size();
     match &piece.content {
         Content::Data(bytes) => {
             for (item, bytes) in items.iter().zip(bytes.chunks_exact(size)) {
@@ -113,7 +119,12 @@ fn sweep_piece(judge: &mut Blocks<'_>, items: &[NamedBlock], piece: &Piece<'_>, 
         }
         Content::Hole(length) => {
             let zeros = vec![0; size];
-            for item in items.iter().take(*length as usize / size) {
+            let blocks = *length as usize / size;
+            for item in items.iter().take(blocks) {
+                // A hole is one piece, however long it is.
+                if volume.progress.cancelled() {
+                    return;
+                }
                 judge.block(*item, &zeros);
             }
         }
@@ -173,6 +184,7 @@ fn targets(
     cut.dedup();
     let mut worker = Worker::new(rules, state, log, true);
     for nth in cut {
+        volume.go_on()?;
         let (rank, part) = &list[nth as usize];
         let ino = state.chunks.ino(*rank);
         match volume.read(part.block, part.count as usize) {

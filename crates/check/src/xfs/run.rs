@@ -5,15 +5,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use blockio::BlockSource;
 use blockio::layer::Counting;
 use ondisk::flags::names;
+use ondisk::xfs::Superblock;
 use ondisk::xfs::superblock::{FEATURES2, INCOMPAT, RO_COMPAT};
 
-use super::recovery::{self, Journal};
+use super::phase1::Opened;
+use super::recovery::{self, Journal, Recovered};
 use super::state::State;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{LOG_REPLAY, PHASE67_SKIPPED};
 use super::xfs_repair::{self, PASSES, REFERENCE};
-use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
+use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7, stand_in};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::memory::{allowed, fit};
@@ -47,37 +49,43 @@ pub fn check_with(
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
     if metadump::version(source).is_none() {
-        return recovered(source, options, log, observer);
+        return match stand_in::over(source) {
+            Some((over, ag)) => recovered(&over, Some(ag), options, log, observer),
+            None => recovered(source, None, options, log, observer),
+        };
     }
     match metadump::open(source) {
         Ok(device) => {
             observer.message(&metadump::description(source));
-            let mut report = recovered(&device, options, log, observer)?;
+            let mut report = recovered(&device, None, options, log, observer)?;
             metadump::mark(&device, &mut report);
             Ok(report)
         }
         Err(why) => {
             observer.message(&why);
-            recovered(source, options, log, observer)
+            recovered(source, None, options, log, observer)
         }
     }
 }
 
-/// Checks what lies on the disk, or what replaying the log leaves of it.
+/// Checks what lies on the disk, or what replaying the log leaves of it. `stand_in`: the group whose superblock is in place of the first.
 fn recovered(
     source: &dyn BlockSource,
+    stand_in: Option<u32>,
     options: &Options,
     log: &recovery::Options,
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
     let mut journal = Journal {
         device: log.device.as_deref(),
+        stand_in,
         ..Journal::default()
     };
     if !log.replay {
         return check_device(source, journal, options, observer);
     }
-    match recovery::replay(source, journal.device) {
+    match recovery::replay(source, journal.device, observer) {
+        _ if observer.cancelled() => Err(Failure::Stopped),
         Ok(None) => check_device(source, journal, options, observer),
         Ok(Some((over, recovered))) => {
             observer.message(&format!(
@@ -106,7 +114,7 @@ fn check_device(
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
     let outcome = phases(&counting, journal, options, observer, &mut meter)?;
-    let opened = outcome.filesystem.is_some();
+    let opened = outcome.inventory.is_some();
     let run = outcome.run.clone().unwrap_or_default();
     let verdicts = xfs_repair::verdicts(&outcome.findings, &run, opened);
     Ok(outcome.report(source, meter.finish(), REFERENCE, verdicts))
@@ -129,19 +137,22 @@ fn phases<'a, S: BlockSource>(
     let mut opened = meter.run(
         &PASSES[0],
         || Ok(phase1::open(source, journal, options, observer, &mut log)),
-        |opened| {
-            opened
-                .as_ref()
-                .map_or(0, |volume| volume.geo.ag_count.into())
+        |opened| match opened {
+            Opened::Volume(volume) => volume.geo.ag_count.into(),
+            Opened::Unread(_) => 0,
         },
     )?;
-    let Some(volume) = &mut opened else {
-        let (findings, run) = log.finish();
-        return Ok(Outcome {
-            findings,
-            run: Some(run),
-            ..Outcome::default()
-        });
+    let volume = match &mut opened {
+        Opened::Volume(volume) => &mut **volume,
+        Opened::Unread(sb) => {
+            let (findings, run) = log.finish();
+            return Ok(Outcome {
+                findings,
+                run: Some(run),
+                filesystem: sb.as_ref().map(|sb| filesystem(sb, None)),
+                ..Outcome::default()
+            });
+        }
     };
     volume.lengthen_requests();
     let forecast = fit(volume)?;
@@ -183,7 +194,7 @@ fn phases<'a, S: BlockSource>(
     Ok(Outcome {
         findings,
         run: Some(run),
-        filesystem: Some(filesystem(volume)),
+        filesystem: Some(filesystem(&volume.sb, journal.recovered)),
         estimate: Some(estimate),
         inventory: Some(inventory(volume, &state)),
         unstable: state.position.is_some_and(|position| position.dirty)
@@ -222,18 +233,17 @@ fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
     }
 }
 
-fn filesystem(volume: &Volume<'_>) -> Filesystem {
-    let sb = &volume.sb;
+fn filesystem(sb: &Superblock, recovered: Option<&Recovered>) -> Filesystem {
     let mut facts = vec![
         ("version", sb.version().into()),
-        ("groups", volume.geo.ag_count.into()),
-        ("group_blocks", volume.geo.ag_blocks.into()),
-        ("inode_size", volume.geo.inode_size.into()),
-        ("sector_size", volume.geo.sector_size.into()),
+        ("groups", sb.sb_agcount.get().into()),
+        ("group_blocks", sb.sb_agblocks.get().into()),
+        ("inode_size", sb.sb_inodesize.get().into()),
+        ("sector_size", sb.sb_sectsize.get().into()),
         ("log_blocks", sb.sb_logblocks.get().into()),
         ("realtime_blocks", sb.sb_rblocks.get().into()),
     ];
-    if let Some(recovered) = volume.journal.recovered {
+    if let Some(recovered) = recovered {
         facts.push(("replayed_transactions", recovered.transactions.into()));
         facts.push(("pending_intents", recovered.intents.into()));
         let unlinked = recovered.unlinked.len() as u64;
@@ -243,8 +253,8 @@ fn filesystem(volume: &Volume<'_>) -> Filesystem {
         format: "xfs",
         label: sb.label(),
         uuid: sb.uuid(),
-        features: features(volume),
-        block_size: volume.geo.block_size,
+        features: features(sb),
+        block_size: sb.sb_blocksize.get(),
         blocks: sb.sb_dblocks.get(),
         facts: Facts(facts),
         inodes: sb.sb_icount.get(),
@@ -253,14 +263,13 @@ fn filesystem(volume: &Volume<'_>) -> Filesystem {
     }
 }
 
-fn features(volume: &Volume<'_>) -> Vec<String> {
-    let sb = &volume.sb;
+fn features(sb: &Superblock) -> Vec<String> {
     let fields = [
         (sb.sb_features2.get(), FEATURES2),
         (sb.sb_features_ro_compat.get(), RO_COMPAT),
         (sb.sb_features_incompat.get(), INCOMPAT),
     ];
-    let valid = if volume.geo.v5 { 3 } else { 1 };
+    let valid = if sb.is_v5() { 3 } else { 1 };
     fields[..valid]
         .iter()
         .flat_map(|(bits, table)| names((*bits).into(), table))

@@ -148,7 +148,7 @@ impl State {
             names: NameCounts::new(ranks)?,
             links: LinkCounts::new(ranks)?,
             claims,
-            realtime: Realtime::new(&volume.sb)?,
+            realtime: Realtime::new(volume)?,
             named: Named::default(),
             directories: Directories::default(),
             lsn: trees.lsn,

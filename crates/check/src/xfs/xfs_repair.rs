@@ -12,7 +12,7 @@ use crate::frame::pass::Pass;
 use crate::frame::problem::{Class, Problem, Severity};
 use crate::frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Reference, Verdict, Verdicts};
 pub use crate::frame::verdict::{Exit, ReferenceRun as Run};
-use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_ONE_AG, SB_RT_NODEV};
+use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_NEWER, SB_ONE_AG, SB_RT_NODEV, SB_UNKNOWN_FEATURES};
 
 /// The program whose verdict is followed.
 pub const REFERENCE: Reference = Reference {
@@ -46,6 +46,21 @@ pub static PASSES: [Pass; 9] = [
 
 /// `xfs_repair`'s verdict and the strict one. `opened`: whether the superblock was of use.
 pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts {
+    if findings
+        .list
+        .iter()
+        .any(|finding| finding.problem == &SB_NEWER)
+    {
+        // Nothing was judged: neither verdict is known.
+        let none = Verdict {
+            exit_code: EXIT_STOPPED,
+            stopped_at: None,
+        };
+        return Verdicts {
+            reference: Some(none.clone()),
+            strict: none,
+        };
+    }
     let warned = run.ends_at.is_some() || !run.codes.is_empty();
     let wrong = findings.list.iter().any(|finding| {
         let idle = finding.beyond_reference && finding.problem.severity == Severity::Cosmetic;
@@ -66,9 +81,16 @@ pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts
 }
 
 /// Whether it makes `xfs_repair -n` end with 1 and is no fault of the filesystem: an unreplayed log, a device that was not given, a single
-/// allocation group.
+/// allocation group, features that xfsprogs 6.1 does not know and that are read here.
 fn is_circumstance(problem: &Problem) -> bool {
-    [&LOG_DIRTY, &LOG_EXTERNAL, &SB_ONE_AG, &SB_RT_NODEV].contains(&problem)
+    [
+        &LOG_DIRTY,
+        &LOG_EXTERNAL,
+        &SB_ONE_AG,
+        &SB_RT_NODEV,
+        &SB_UNKNOWN_FEATURES,
+    ]
+    .contains(&problem)
 }
 
 /// Whether it makes the exit code 1.

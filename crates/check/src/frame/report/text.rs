@@ -57,9 +57,14 @@ pub fn brief(report: &Report, judge: Judge) -> String {
         .as_ref()
         .map_or("no usable superblock", |fs| fs.format);
     let unstable = if report.unstable { ", unstable" } else { "" };
+    let truncated = if advice::is_truncated(report) {
+        ", truncated"
+    } else {
+        ""
+    };
     let _ = writeln!(
         out,
-        "{}: {format}: {}{unstable}, exit code {}",
+        "{}: {format}{truncated}: {}{unstable}, exit code {}",
         lines::printable(&report.subject.name),
         verdict.word(),
         verdict.exit_code
@@ -205,7 +210,10 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
 
 fn findings(out: &mut String, report: &Report, list: usize) {
     let mut pass = None;
-    for tally in in_order(report) {
+    let (hints, others): (Vec<&Tally>, Vec<&Tally>) = in_order(report)
+        .into_iter()
+        .partition(|tally| is_idle(report, tally));
+    for tally in others {
         let at = tally.problem.pass;
         if pass != Some(at.number) {
             pass = Some(at.number);
@@ -241,6 +249,19 @@ fn findings(out: &mut String, report: &Report, list: usize) {
             let _ = writeln!(out, "      and {} more", grouped(tally.count - shown));
         }
     }
+    if !hints.is_empty() {
+        let count = hints.iter().map(|tally| tally.count).sum();
+        let names: Vec<&str> = hints.iter().map(|tally| tally.problem.name).collect();
+        let lead = format!("\n{} (--format json lists them): ", plural(count, "hint"));
+        out.push_str(&words::wrap(&lead, 2, &names.join(", "), 78));
+    }
+}
+
+/// Whether nothing follows from a problem: it is a hint, and one that the reference program does not give.
+fn is_idle(report: &Report, tally: &Tally) -> bool {
+    let mut list = report.findings.list.iter();
+    let given = |finding: &Finding| finding.problem == tally.problem && !finding.beyond_reference;
+    tally.problem.class == Class::Optional && !list.any(given)
 }
 
 /// Problems in the order of their first findings.

@@ -61,6 +61,10 @@ impl<'a, 'v> Judge<'a, 'v> {
         let mut known = None;
         for (rank, bytes) in (first..).zip(list) {
             if rank % 64 == 0 || known.is_none() {
+                // A hole is one piece, however long it is.
+                if self.volume.progress.cancelled() {
+                    return;
+                }
                 known = self.worker.state.chunks.chunk(rank);
             }
             let Some((ag, chunk, _)) = known else { return };
@@ -217,7 +221,8 @@ impl<'a, 'v> Judge<'a, 'v> {
     /// Blocks far beyond the end of a file that no flag explains.
     fn end_of_file(&mut self, it: &Subject<'_>) {
         let inode = &it.inode;
-        let explained = flag::PREALLOC | flag::EXTSIZE | flag::REALTIME;
+        // The kernel leaves what it allocated ahead to files that only grow (xfs_can_free_eofblocks).
+        let explained = flag::PREALLOC | flag::APPEND | flag::EXTSIZE | flag::REALTIME;
         if self.forks.data.end == 0 || inode.flags() & explained != 0 {
             return;
         }

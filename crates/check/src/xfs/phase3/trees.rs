@@ -37,6 +37,9 @@ impl<'a> Reader<'a> {
 
 impl Blocks for Reader<'_> {
     fn read(&mut self, level: u16, block: u64, next: &[u64]) -> Option<Vec<u8>> {
+        if self.volume.progress.cancelled() {
+            return None;
+        }
         // Block numbers have gaps between allocation groups; the reader counts without.
         let geo = &self.volume.geo;
         let plain = |block: u64| geo.block_offset(block) >> geo.block_log;

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ondisk::xfs::da;
 
+use super::alike::Alike;
 use crate::Problem;
 use crate::frame::finding::Finding;
 use crate::xfs::attribute::{leaf as attr_leaf, value};
@@ -41,8 +42,8 @@ pub(super) struct ValueBlock {
 pub(super) struct Gathered {
     /// Nodes and leaves below nodes.
     pub(super) members: Vec<Member>,
-    /// Addresses of names that have the same hash, with the rank of their directory.
-    pub(super) alike: Vec<(u64, u32, u32)>,
+    /// Hash entries whose names may be equal.
+    pub(super) alike: Vec<Alike>,
     /// Values that attributes have in blocks of their own, with the rank of the inode.
     pub(super) remote: Vec<(u64, attr_leaf::Remote)>,
     /// Blocks of values.
@@ -262,9 +263,13 @@ impl<'a> Blocks<'a> {
         self.alike(directory.rank, found.alike);
     }
 
-    fn alike(&mut self, rank: u64, pairs: Vec<(u32, u32)>) {
-        let pairs = pairs.into_iter().map(|(one, other)| (rank, one, other));
-        self.gathered.alike.extend(pairs);
+    fn alike(&mut self, rank: u64, entries: Vec<(u32, u32)>) {
+        let entries = entries.into_iter().map(|(hash, address)| Alike {
+            rank,
+            hash,
+            address,
+        });
+        self.gathered.alike.extend(entries);
     }
 
     /// Judges a block of an attribute fork, by its magic number. Blocks of values have none in version 4.

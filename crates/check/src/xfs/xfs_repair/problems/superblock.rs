@@ -44,4 +44,6 @@ problems! {
     SB_UNSUPPORTED = 0x0123 0 "XFS-SB-UNSUPPORTED" Stop Metadata "sb 0: features that no check here reads";
     SB_RT_NODEV = 0x0124 0 "XFS-SB-RT-NODEV" Stop Metadata "sb 0: the filesystem has a realtime part, and its device was not given";
     SB_WOULD_MODIFY = 0x0125 0 "XFS-SB-WOULD-MODIFY" Stop Metadata "sb 0: the geometry of most superblocks is another";
+    SB_TRUNCATED = 0x0126 0 "XFS-SB-TRUNCATED" Stop Data "the device ends before the filesystem does, and the kernel does not mount it";
+    SB_NEWER = 0x0127 0 "XFS-SB-NEWER" Notice Cosmetic "the filesystem has features of newer kernels that are not read here";
 }
