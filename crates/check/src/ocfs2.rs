@@ -55,7 +55,7 @@ use crate::frame::failure::Failure;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
 use crate::frame::pass::Pass;
-use crate::frame::report::Report;
+use crate::frame::report::{Report, Step, Target};
 pub use chain_map::ChainMap;
 pub use run::check;
 
@@ -79,6 +79,15 @@ impl crate::Checker for Checker {
         observer: &dyn Observer,
     ) -> Result<Report, Failure> {
         check(source, options, observer)
+    }
+
+    fn advice(
+        &self,
+        source: &dyn BlockSource,
+        report: &Report,
+        target: &Target,
+    ) -> Vec<Step> {
+        fsck_ocfs2::advice::steps(source, report, target)
     }
 }
 

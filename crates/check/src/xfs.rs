@@ -68,7 +68,7 @@ use crate::frame::forecast::Forecast;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
-use crate::frame::report::Report;
+use crate::frame::report::{Report, Step, Target};
 pub use recovery::Options;
 pub use run::{check, check_with};
 
@@ -106,6 +106,15 @@ impl crate::Checker for Checker {
         observer: &dyn Observer,
     ) -> Result<Report, Failure> {
         check_with(source, options, &self.options, observer)
+    }
+
+    fn advice(
+        &self,
+        source: &dyn BlockSource,
+        report: &Report,
+        target: &Target,
+    ) -> Vec<Step> {
+        xfs_repair::advice::steps(source, &self.options, report, target)
     }
 }
 

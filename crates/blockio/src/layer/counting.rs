@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_past_the_end_is_no_failure_of_the_device() {
+    fn a_read_past_the_end_is_not_a_failure_of_the_device() {
         let source = Counting::new(Ram::sparse(4096));
         let mut buf = [0; 1024];
         source.read_at(&mut buf, 4096).unwrap_err();

@@ -5,6 +5,7 @@
 //! e2fsck's order ([`order`], [`deferred`]), those that it never reaches and those at which it ends are marked ([`misread`], [`log::Log`],
 //! [`stops`]), and its exit code is computed ([`verdict`]).
 
+pub(crate) mod advice;
 pub(crate) mod deferred;
 pub(crate) mod log;
 pub(crate) mod misread;

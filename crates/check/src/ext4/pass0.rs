@@ -111,6 +111,23 @@ pub(crate) fn checksum_alone(source: &dyn BlockSource, own: &Own) -> Option<u64>
     (backup::lasting(&primary) == backup::lasting(&copy)).then_some(block)
 }
 
+/// A copy of the superblock by which the filesystem can be opened and which fits into the source: its block and block size. Not the one that the
+/// caller has tried.
+pub(crate) fn usable_backup(source: &dyn BlockSource, own: &Own) -> Option<(u64, u32)> {
+    let options = CheckOptions {
+        common: &Options::default(),
+        own,
+    };
+    backup::all(source, own.block_size)
+        .filter(|(block, _)| own.superblock != Some(*block))
+        .find(|place| {
+            attempt(source, options, Some(*place), false).is_ok_and(|attempt| {
+                let size = attempt.taken.sb.blocks_count().saturating_mul(place.1.into());
+                attempt.contradiction.is_none() && attempt.table.is_some() && size <= source.len()
+            })
+        })
+}
+
 fn attempt(
     source: &dyn BlockSource,
     options: CheckOptions<'_>,

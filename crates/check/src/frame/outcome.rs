@@ -24,7 +24,7 @@ pub(crate) struct Outcome {
     pub(crate) unjudged: Unjudged,
     /// What the filesystem contains.
     pub(crate) inventory: Option<Inventory>,
-    /// The filesystem was mounted read-write.
+    /// The log of the filesystem is not replayed.
     pub(crate) unstable: bool,
 }
 
@@ -47,7 +47,9 @@ impl Outcome {
             verdicts,
             reference_run: self.run,
             unstable: self.unstable,
+            mounted: false,
             findings: self.findings,
+            next: Vec::new(),
             unjudged: self.unjudged,
             inventory: self.inventory,
             passes,

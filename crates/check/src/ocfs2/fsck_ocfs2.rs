@@ -1,5 +1,6 @@
 //! What is fsck.ocfs2's and not the format's: its passes, its codes, where it ends, and the exit code that comes of that.
 
+pub(crate) mod advice;
 pub(crate) mod log;
 pub mod problems;
 

@@ -4,6 +4,7 @@
 //! for the verdict, and the parts of a check may run in any order. A fault of the superblock that it would have to correct ends it, also
 //! with 1.
 
+pub(crate) mod advice;
 pub(crate) mod log;
 pub mod problems;
 

@@ -244,7 +244,7 @@ fn every_meaning_is_a_sentence() {
     for problem in all {
         let meaning = problem.meaning;
         // What stands before a colon is where it is.
-        let said = meaning.rsplit_once(": ").map_or(meaning, |(_, said)| said);
+        let said = meaning.split_once(": ").map_or(meaning, |(_, said)| said);
         let words = said.split_whitespace().count();
         let cut = meaning.trim_end() != meaning
             || [":", ",", "although", "of", "the", "a"]

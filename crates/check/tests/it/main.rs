@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod advice;
 mod allocator;
 mod attributes;
 mod bounds;

@@ -92,13 +92,33 @@ fn after_first_group(size: u32) -> u64 {
 }
 
 fn any_group(source: &dyn BlockSource, size: u32, per_group: Option<u64>) -> Option<(u64, u32)> {
+    in_groups(source, size, per_group).next()
+}
+
+/// The copies in groups of this many blocks, or of the usual size.
+fn in_groups(
+    source: &dyn BlockSource,
+    size: u32,
+    per_group: Option<u64>,
+) -> impl Iterator<Item = (u64, u32)> {
     let per_group = per_group.unwrap_or(u64::from(size) * 8);
     let blocks = source.len() / u64::from(size.max(1));
     groups(blocks / per_group.max(1))
         .into_iter()
-        .map(|group| group * per_group + u64::from(size == 1024))
-        .find(|block| is_backup(source, *block, size))
-        .map(|block| (block, size))
+        .map(move |group| group * per_group + u64::from(size == 1024))
+        .filter(move |block| is_backup(source, *block, size))
+        .map(move |block| (block, size))
+}
+
+/// All copies that are where mke2fs puts them, block and block size, for blocks of this size or of any.
+pub(super) fn all(
+    source: &dyn BlockSource,
+    size: Option<u32>,
+) -> impl Iterator<Item = (u64, u32)> {
+    let sizes = size.map_or(all_sizes(), |size| vec![size]);
+    sizes
+        .into_iter()
+        .flat_map(move |size| in_groups(source, size, None))
 }
 
 /// 1 and the powers of 3, 5 and 7, up to a bound, ascending.

@@ -28,7 +28,7 @@ const COLUMNS: [&str; 17] = [
 /// One row for each finding, in the order of the check; a filesystem without findings is the head alone. The verdict is
 /// the exit code.
 pub fn csv(report: &Report) -> String {
-    let rows = report.findings.list.iter().map(row);
+    let rows = report.shown().map(row);
     std::iter::once(csv_record(COLUMNS)).chain(rows).collect()
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::advice;
 use super::lines::{self, bytes, grouped, plural};
-use super::{Filesystem, Inventory, Judge, Report};
+use super::{Filesystem, Inventory, Judge, Report, Step};
 use crate::frame::cost::Cost;
 use crate::frame::finding::Finding;
 use crate::frame::log::Tally;
@@ -28,7 +28,7 @@ pub fn text(report: &Report, judge: Judge, shown: Shown) -> String {
     subject(&mut out, report);
     verdict(&mut out, report, judge);
     findings(&mut out, report, shown.list);
-    next(&mut out, report, judge);
+    next(&mut out, &report.next);
     if let Some(inventory) = &report.inventory {
         contents(&mut out, inventory, report.subject.filesystem.as_ref());
     }
@@ -93,19 +93,21 @@ pub fn brief(report: &Report, judge: Judge) -> String {
             plural((faults.len() - BRIEF) as u64, "kind")
         );
     }
-    next(&mut out, report, judge);
+    next(&mut out, &report.next);
     words::printable_lines(&out).into_owned()
 }
 
-/// What to do next; nothing where nothing is wrong.
-fn next(out: &mut String, report: &Report, judge: Judge) {
-    let steps = advice::steps(report, judge);
+/// What to do next; nothing where nothing is wrong. Commands are on lines of their own and never broken.
+fn next(out: &mut String, steps: &[Step]) {
     if steps.is_empty() {
         return;
     }
     out.push_str("\nwhat to do next\n");
-    for (number, step) in (1..).zip(&steps) {
-        out.push_str(&words::wrap(&format!("  {number}. "), 5, step, 78));
+    for (number, step) in (1..).zip(steps) {
+        out.push_str(&words::wrap(&format!("  {number}. "), 5, &step.what, 78));
+        for command in &step.commands {
+            let _ = writeln!(out, "       {command}");
+        }
     }
 }
 
@@ -152,7 +154,7 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
     );
     out.push('\n');
     if report.unstable {
-        out.push_str("  unstable: it was mounted read-write during the check\n");
+        let _ = writeln!(out, "  unstable: {}", lines::unstable(report));
     }
     let strict = &report.verdicts.strict;
     if let Some(reference) = report.reference {
@@ -229,19 +231,26 @@ fn findings(out: &mut String, report: &Report, list: usize) {
             kind(problem.class, problem.severity),
             plural(tally.count, "time")
         );
-        let kept = report
+        let kept: Vec<&Finding> = report
             .findings
             .list
             .iter()
-            .filter(|finding| finding.problem.code == problem.code);
+            .filter(|finding| finding.problem.code == problem.code)
+            .collect();
+        // What all of them say is said once.
+        let common = common_note(&kept);
+        if let Some(note) = common {
+            out.push_str(&words::wrap("    ", 4, &lines::printable(note), 78));
+        }
         let limit = if list == 0 { usize::MAX } else { list };
         let mut shown = 0;
-        for finding in kept.take(limit) {
+        for finding in kept.into_iter().take(limit) {
             shown += 1;
+            let note = finding.note.as_deref().filter(|_| common.is_none());
             let _ = writeln!(
                 out,
                 "      {}{}",
-                lines::finding(finding),
+                lines::of(finding, note),
                 mark(report, finding)
             );
         }
@@ -264,10 +273,20 @@ fn is_idle(report: &Report, tally: &Tally) -> bool {
     tally.problem.class == Class::Optional && !list.any(given)
 }
 
+/// The note that several findings have in common, if they have.
+fn common_note<'a>(findings: &[&'a Finding]) -> Option<&'a str> {
+    let [first, rest @ ..] = findings else {
+        return None;
+    };
+    let note = first.note.as_deref()?;
+    let same = rest.iter().all(|next| next.note.as_deref() == Some(note));
+    (same && !rest.is_empty()).then_some(note)
+}
+
 /// Problems in the order of their first findings.
 fn in_order(report: &Report) -> Vec<&Tally> {
     let mut seen: Vec<&Tally> = Vec::new();
-    for finding in &report.findings.list {
+    for finding in report.shown() {
         let code = finding.problem.code;
         if seen.iter().any(|tally| tally.problem.code == code) {
             continue;
