@@ -92,12 +92,7 @@ impl crate::Checker for Checker {
         check(source, options, &self.options, observer)
     }
 
-    fn advice(
-        &self,
-        source: &dyn BlockSource,
-        report: &Report,
-        target: &Target,
-    ) -> Vec<Step> {
+    fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step> {
         e2fsck::advice::steps(source, &self.options, report, target)
     }
 }

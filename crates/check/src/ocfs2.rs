@@ -81,12 +81,7 @@ impl crate::Checker for Checker {
         check(source, options, observer)
     }
 
-    fn advice(
-        &self,
-        source: &dyn BlockSource,
-        report: &Report,
-        target: &Target,
-    ) -> Vec<Step> {
+    fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step> {
         fsck_ocfs2::advice::steps(source, report, target)
     }
 }

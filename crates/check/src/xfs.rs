@@ -108,12 +108,7 @@ impl crate::Checker for Checker {
         check_with(source, options, &self.options, observer)
     }
 
-    fn advice(
-        &self,
-        source: &dyn BlockSource,
-        report: &Report,
-        target: &Target,
-    ) -> Vec<Step> {
+    fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step> {
         xfs_repair::advice::steps(source, &self.options, report, target)
     }
 }

@@ -124,9 +124,7 @@ impl<S: BlockSource> Counting<S> {
     }
 
     fn done(&self, result: &Result<(), ReadError>, since: Instant) {
-        let failed = result
-            .as_ref()
-            .is_err_and(|error| error.errno().is_some());
+        let failed = result.as_ref().is_err_and(|error| error.errno().is_some());
         let waited = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut state = self.state();
         state.counts.errors += u64::from(failed);

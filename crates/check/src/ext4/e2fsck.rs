@@ -14,6 +14,7 @@ pub mod problems;
 pub(crate) mod stops;
 mod verdict;
 
+use crate::frame::affected::{Harm, Harms};
 use crate::frame::pass::Pass;
 pub use verdict::verdicts;
 
@@ -39,4 +40,17 @@ pub static PASSES: [Pass; 8] = [
         "paths of what was found",
         "inodes",
     ),
+];
+
+/// What its problems do to a file.
+pub(crate) const HARMS: Harms = &[
+    ("UNCONNECTED", Harm::Unreachable),
+    ("UNATTACHED", Harm::Unreachable),
+    ("ATTR", Harm::Attributes),
+    ("EA_", Harm::Attributes),
+    ("FILE_ACL", Harm::Attributes),
+    ("ENCRYPTION_XATTR", Harm::Contents),
+    ("I_SIZE", Harm::Size),
+    ("TOOBIG", Harm::Size),
+    ("BAD_MODE", Harm::Owner),
 ];

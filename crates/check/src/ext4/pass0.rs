@@ -122,7 +122,11 @@ pub(crate) fn usable_backup(source: &dyn BlockSource, own: &Own) -> Option<(u64,
         .filter(|(block, _)| own.superblock != Some(*block))
         .find(|place| {
             attempt(source, options, Some(*place), false).is_ok_and(|attempt| {
-                let size = attempt.taken.sb.blocks_count().saturating_mul(place.1.into());
+                let size = attempt
+                    .taken
+                    .sb
+                    .blocks_count()
+                    .saturating_mul(place.1.into());
                 attempt.contradiction.is_none() && attempt.table.is_some() && size <= source.len()
             })
         })

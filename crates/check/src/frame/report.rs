@@ -27,6 +27,7 @@ pub use ocfs2::ocfs2;
 pub use text::{Shown, brief, text};
 pub use xfs_repair::xfs_repair;
 
+use super::affected::Affected;
 use super::cost::Cost;
 use super::finding::Finding;
 use super::log::{Findings, Tally};
@@ -164,6 +165,8 @@ pub struct Report {
     pub unstable: bool,
     /// It was mounted read-write during the check. A check leaves it unset.
     pub mounted: bool,
+    /// The files that are affected.
+    pub affected: Affected,
     /// What was found.
     pub findings: Findings,
     /// What to do next ([`crate::Checker::advice`]); a check leaves it empty.
@@ -256,6 +259,7 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         #[serde(skip_serializing_if = "Option::is_none")]
         reference: Option<&'a ReferenceRun>,
         counts: Vec<Number>,
+        affected: &'a Affected,
         findings: Vec<&'a Finding>,
         next: &'a [Step],
         unjudged: Unjudged,
@@ -285,6 +289,7 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         verdicts: ByName(report),
         reference: report.reference_run.as_ref(),
         counts: tallies.map(count).collect(),
+        affected: &report.affected,
         findings: report.shown().collect(),
         next: &report.next,
         unjudged: report.unjudged,

@@ -4,6 +4,7 @@ pub(crate) mod advice;
 pub(crate) mod log;
 pub mod problems;
 
+use crate::frame::affected::{Harm, Harms};
 use crate::frame::log::Findings;
 use crate::frame::pass::Pass;
 use crate::frame::problem::Class;
@@ -85,3 +86,11 @@ pub(crate) fn verdicts(findings: &Findings, run: &Run) -> Verdicts {
 pub(crate) fn has_code(class: Class) -> bool {
     matches!(class, Class::Error | Class::Optional)
 }
+
+/// What its problems do to a file.
+pub(crate) const HARMS: Harms = &[
+    ("NOT_CONNECTED", Harm::Unreachable),
+    ("DIRENT", Harm::Name),
+    ("XATTR", Harm::Attributes),
+    ("SIZE", Harm::Size),
+];

@@ -128,6 +128,7 @@ fn passes<'a, S: BlockSource>(
     }
     let outcome = Outcome {
         findings,
+        harms: fsck_ocfs2::HARMS,
         run: Some(run),
         filesystem: Some(filesystem(volume, state)),
         estimate: Some(estimate),

@@ -191,8 +191,11 @@ fn phases<'a, S: BlockSource>(
     }
     let (mut findings, run) = std::mem::replace(log, Log::new(0)).finish();
     paths::fill(volume, &state, &mut findings);
+    let unreachable = paths::unreachable(volume, &state, &findings);
     Ok(Outcome {
         findings,
+        harms: xfs_repair::HARMS,
+        unreachable,
         run: Some(run),
         filesystem: Some(filesystem(&volume.sb, journal.recovered)),
         estimate: Some(estimate),

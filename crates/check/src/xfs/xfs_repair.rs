@@ -8,6 +8,7 @@ pub(crate) mod advice;
 pub(crate) mod log;
 pub mod problems;
 
+use crate::frame::affected::{Harm, Harms};
 use crate::frame::log::Findings;
 use crate::frame::pass::Pass;
 use crate::frame::problem::{Class, Problem, Severity};
@@ -98,3 +99,26 @@ fn is_circumstance(problem: &Problem) -> bool {
 pub(crate) fn counts(class: Class) -> bool {
     matches!(class, Class::Error | Class::Stop)
 }
+
+/// What its problems do to a file.
+pub(crate) const HARMS: Harms = &[
+    ("CONN-ORPHAN", Harm::Unreachable),
+    ("CONN-PARENT", Harm::Unreachable),
+    ("CONN-", Harm::Name),
+    ("DIR-ENT", Harm::Name),
+    ("DIR-SF", Harm::Name),
+    ("DIR-DOT", Harm::Name),
+    ("FTYPE", Harm::Name),
+    ("ATTR", Harm::Attributes),
+    ("AFORK", Harm::Attributes),
+    ("EXTSIZE", Harm::Owner),
+    ("SIZE", Harm::Size),
+    ("INODE-FLAG", Harm::Owner),
+    ("INODE-REFLINK", Harm::Owner),
+    ("INODE-COWEXT", Harm::Owner),
+    ("INODE-BIGTIME", Harm::Owner),
+    ("INODE-NREXT64", Harm::Owner),
+    ("INODE-NSEC", Harm::Owner),
+    ("INODE-DAX", Harm::Owner),
+    ("PAD", Harm::Owner),
+];

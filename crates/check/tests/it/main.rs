@@ -7,6 +7,7 @@
 )]
 
 mod advice;
+mod affected;
 mod allocator;
 mod attributes;
 mod bounds;

@@ -142,8 +142,8 @@ fn next_steps(
     checker: &dyn Checker,
     report: &report::Report,
 ) -> anyhow::Result<Vec<Step>> {
-    let is_device = std::fs::metadata(path)
-        .is_ok_and(|metadata| metadata.file_type().is_block_device());
+    let is_device =
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     let source = target::from_offset(target::open(path)?, offset).map_err(anyhow::Error::msg)?;
     let target = Target {
         path: path.to_string_lossy().into_owned(),

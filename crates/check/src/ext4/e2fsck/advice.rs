@@ -130,9 +130,7 @@ fn save(report: &Report, backup: Option<(u64, u32)>) -> Vec<Step> {
         });
         Step::new(what)
             .run("mkdir -p saved")
-            .run(format!(
-                "debugfs -cn{superblock} -R 'rdump / saved' {COPY}"
-            ))
+            .run(format!("debugfs -cn{superblock} -R 'rdump / saved' {COPY}"))
     };
     if refused || backup.is_some() {
         let what = "save what can be read before the repair: the kernel may refuse to mount it, debugfs does not";
@@ -140,7 +138,11 @@ fn save(report: &Report, backup: Option<(u64, u32)>) -> Vec<Step> {
     }
     // The driver refuses the option where there is no journal.
     let format = report.subject.filesystem.as_ref().map(|fs| fs.format);
-    let noload = if format == Some("ext2") { "" } else { ",noload" };
+    let noload = if format == Some("ext2") {
+        ""
+    } else {
+        ",noload"
+    };
     vec![
         Step::new("save what matters before the repair: copy it off between these two")
             .run(format!("mount -o ro{noload},loop {COPY} {MOUNT_POINT}"))
@@ -152,7 +154,9 @@ fn save(report: &Report, backup: Option<(u64, u32)>) -> Vec<Step> {
 
 /// The options of e2fsck for a copy of the superblock.
 fn superblock(backup: Option<(u64, u32)>) -> String {
-    backup.map_or_else(String::new, |(block, size)| format!(" -b {block} -B {size}"))
+    backup.map_or_else(String::new, |(block, size)| {
+        format!(" -b {block} -B {size}")
+    })
 }
 
 /// The command that repairs.

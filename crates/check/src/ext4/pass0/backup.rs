@@ -111,10 +111,7 @@ fn in_groups(
 }
 
 /// All copies that are where mke2fs puts them, block and block size, for blocks of this size or of any.
-pub(super) fn all(
-    source: &dyn BlockSource,
-    size: Option<u32>,
-) -> impl Iterator<Item = (u64, u32)> {
+pub(super) fn all(source: &dyn BlockSource, size: Option<u32>) -> impl Iterator<Item = (u64, u32)> {
     let sizes = size.map_or(all_sizes(), |size| vec![size]);
     sizes
         .into_iter()

@@ -267,7 +267,9 @@ impl Found<'_, '_> {
         let finding = if first == last {
             Finding::new(&P1B_DUP_BLOCK)
         } else {
-            Finding::new(&P1B_DUP_RANGE).found(format!("{first}-{last}"))
+            Finding::new(&P1B_DUP_RANGE)
+                .found(format!("{first}-{last}"))
+                .blocks(last - first + 1)
         };
         self.log.add(finding.inode(self.ino).block(first));
     }

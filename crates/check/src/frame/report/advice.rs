@@ -144,10 +144,10 @@ pub(crate) fn copy(report: &Report, target: &Target) -> Vec<Step> {
             offset => format!(" --input-position={offset} --size={length}"),
         };
         steps.push(
-            Step::new("reads fail: save what can be read before anything else, and work on the copy")
-                .run(format!(
-                    "ddrescue --sparse{part} {word} {COPY} {COPY}.map"
-                )),
+            Step::new(
+                "reads fail: save what can be read before anything else, and work on the copy",
+            )
+            .run(format!("ddrescue --sparse{part} {word} {COPY} {COPY}.map")),
         );
     } else {
         let command = if target.offset > 0 {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Judge, Report};
+use crate::frame::affected::AffectedFile;
 use crate::frame::finding::Finding;
 
 /// `1_BAD_I_BLOCKS (0x01000d)`: what people search for.
@@ -60,10 +61,7 @@ pub(super) fn of(finding: &Finding, note: Option<&str>) -> String {
     if let Some(path) = &finding.path {
         let _ = write!(line, " ({})", printable(path));
     }
-    for more in [
-        values(finding),
-        note.map_or_else(String::new, printable),
-    ] {
+    for more in [values(finding), note.map_or_else(String::new, printable)] {
         if !more.is_empty() {
             let between = if line.is_empty() { "" } else { ": " };
             let _ = write!(line, "{between}{more}");
@@ -101,6 +99,22 @@ pub(super) fn judge(report: &Report, judge: Judge) -> String {
         }
         _ => "strict".into(),
     }
+}
+
+/// A file and what is wrong with it, in one line.
+pub(super) fn affected(file: &AffectedFile) -> String {
+    let inode = file.inode.map(|inode| format!("inode {inode}"));
+    let mut line = match (&file.path, inode) {
+        (Some(path), Some(inode)) => format!("{} ({inode})", printable(path)),
+        (Some(path), None) => printable(path),
+        (None, inode) => inode.unwrap_or_else(|| "a name".into()),
+    };
+    let wrong: Vec<&str> = file.wrong.iter().map(|harm| harm.word()).collect();
+    let _ = write!(line, ": {}", wrong.join(", "));
+    if file.bytes > 0 {
+        let _ = write!(line, "; {} in lost or shared blocks", bytes(file.bytes));
+    }
+    line
 }
 
 /// Why nothing is certain.

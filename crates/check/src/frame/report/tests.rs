@@ -9,6 +9,7 @@ use crate::ext4::e2fsck::problems::{
     P0_GDT_CSUM, P1_BAD_I_BLOCKS, P2_DIR_CORRUPTED, P4_BAD_REF_COUNT, P5_BLOCK_RANGE_USED,
     P5_FREE_BLOCK_COUNT,
 };
+use crate::frame::affected::{Affected, Unreachable};
 use crate::frame::finding::Finding;
 use crate::frame::log::{Findings, Log};
 
@@ -140,8 +141,17 @@ fn sample() -> Report {
         reference_run: None,
         unstable: true,
         mounted: true,
+        affected: Affected::of(
+            &findings,
+            ext4::e2fsck::HARMS,
+            4096,
+            &Unreachable::default(),
+        ),
         findings,
-        next: vec![Step::new("copy it, and work on the copy: a repair cannot be undone").run("cp --sparse=always disk.img copy.img")],
+        next: vec![
+            Step::new("copy it, and work on the copy: a repair cannot be undone")
+                .run("cp --sparse=always disk.img copy.img"),
+        ],
         unjudged: Unjudged { names: 12 },
         inventory: Some(Inventory {
             blocks: 1_777_216,
@@ -254,7 +264,10 @@ fn commands_name_the_target_and_begin_where_the_filesystem_does() {
         "{failing:?}"
     );
     let short = commands(&file, &|report| report.subject.bytes = 1 << 20);
-    assert!(short.contains(&"truncate --size=68719476736 copy.img".into()), "{short:?}");
+    assert!(
+        short.contains(&"truncate --size=68719476736 copy.img".into()),
+        "{short:?}"
+    );
 }
 
 #[test]

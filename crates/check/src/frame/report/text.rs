@@ -10,6 +10,8 @@ use crate::frame::finding::Finding;
 use crate::frame::log::Tally;
 use crate::frame::problem::{Class, Severity};
 
+/// Affected files that [`brief`] lists.
+const BRIEF_FILES: usize = 10;
 /// Problems that [`brief`] lists, each in a line; the rest are counted.
 const BRIEF: usize = 12;
 
@@ -27,6 +29,7 @@ pub fn text(report: &Report, judge: Judge, shown: Shown) -> String {
     let mut out = String::new();
     subject(&mut out, report);
     verdict(&mut out, report, judge);
+    affected(&mut out, report, shown.list);
     findings(&mut out, report, shown.list);
     next(&mut out, &report.next);
     if let Some(inventory) = &report.inventory {
@@ -69,6 +72,10 @@ pub fn brief(report: &Report, judge: Judge) -> String {
         verdict.word(),
         verdict.exit_code
     );
+    affected(&mut out, report, BRIEF_FILES);
+    if !report.affected.files.is_empty() {
+        out.push_str("\nfaults\n");
+    }
     let mut faults: Vec<&Tally> = in_order(report);
     faults.retain(|tally| tally.problem.is_fault());
     faults.sort_by_key(|tally| tally.problem.severity as u8);
@@ -95,6 +102,30 @@ pub fn brief(report: &Report, judge: Judge) -> String {
     }
     next(&mut out, &report.next);
     words::printable_lines(&out).into_owned()
+}
+
+/// The first files of which something is wrong, the worst first.
+fn affected(out: &mut String, report: &Report, list: usize) {
+    let affected = &report.affected;
+    if affected.files.is_empty() {
+        return;
+    }
+    out.push_str("\naffected files\n");
+    let limit = if list == 0 { usize::MAX } else { list };
+    for file in affected.files.iter().take(limit) {
+        let _ = writeln!(out, "  {}", lines::affected(file));
+    }
+    let more = affected.files.len().saturating_sub(limit) as u64;
+    if more > 0 {
+        let _ = writeln!(out, "  and {}", plural(more, "other"));
+    }
+    if affected.more > 0 {
+        let _ = writeln!(
+            out,
+            "  and what {} of that were not kept name (--keep)",
+            plural(affected.more, "finding")
+        );
+    }
 }
 
 /// What to do next; nothing where nothing is wrong. Commands are on lines of their own and never broken.

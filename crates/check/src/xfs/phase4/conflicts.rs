@@ -43,6 +43,7 @@ pub(super) fn run(
             Finding::new(problem)
                 .inode(conflict.owner.ino)
                 .block(conflict.fsblock)
+                .blocks(conflict.length.into())
                 .note(format!(
                     "{} blocks of its {} fork; taken before by {}",
                     conflict.length,

@@ -45,7 +45,11 @@ pub(crate) fn steps(
     let log = own.device.as_ref().map_or_else(String::new, |log| {
         format!(" -l {}", advice::shell_word(log.name()))
     });
-    let one_group = if has(&SB_ONE_AG) { " -o force_geometry" } else { "" };
+    let one_group = if has(&SB_ONE_AG) {
+        " -o force_geometry"
+    } else {
+        ""
+    };
     let Some(worst) = advice::worst(report) else {
         circumstances(&mut steps, report, target, one_group);
         return steps;
@@ -85,9 +89,11 @@ pub(crate) fn steps(
                 .run(format!("{repair_file} {COPY}")),
         );
         steps.push(
-            Step::new("if that fails: discard the log, with what was changed last, and repair the copy")
-                .run(format!("{repair_file} -L {COPY}"))
-                .if_failed(),
+            Step::new(
+                "if that fails: discard the log, with what was changed last, and repair the copy",
+            )
+            .run(format!("{repair_file} -L {COPY}"))
+            .if_failed(),
         );
     } else {
         steps.push(Step::new("repair the copy").run(format!("{repair_file} {COPY}")));

@@ -71,7 +71,12 @@ impl Place {
     }
 
     /// Runs each command, in order, as a reader who pastes it.
-    pub(super) fn follow(&self, checker: &dyn Checker, report: &Report, steps: &[Step]) -> Followed {
+    pub(super) fn follow(
+        &self,
+        checker: &dyn Checker,
+        report: &Report,
+        steps: &[Step],
+    ) -> Followed {
         let mut followed = Followed::default();
         let sound = report.verdict(Judge::Reference).is_clean();
         if !sound && steps.is_empty() {
@@ -99,13 +104,18 @@ impl Place {
                 }
                 repaired |= is_repair(&command);
             }
-            if step.commands.iter().any(|command| command.contains("rdump"))
+            if step
+                .commands
+                .iter()
+                .any(|command| command.contains("rdump"))
                 && std::fs::read_dir(self.folder.path().join("saved"))
                     .unwrap()
                     .next()
                     .is_none()
             {
-                followed.failed.push(format!("{}: nothing was saved", step.what));
+                followed
+                    .failed
+                    .push(format!("{}: nothing was saved", step.what));
             }
             if let Some(before) = before {
                 if before != self.files(checker, "after") {
@@ -178,7 +188,9 @@ fn commands(step: &Step) -> Vec<String> {
     if !first.starts_with("LOOP=") {
         return step.commands.clone();
     }
-    let corrected = rest.join("\n").replace(" $LOOP\n", " $LOOP || [ $? = 1 ]\n");
+    let corrected = rest
+        .join("\n")
+        .replace(" $LOOP\n", " $LOOP || [ $? = 1 ]\n");
     vec![format!("{first}\nset -e\n{corrected}")]
 }
 

@@ -33,7 +33,10 @@ fn follow_report(
 
 /// Whether a program is installed; otherwise the skip is reported.
 pub(super) fn has(program: &str) -> bool {
-    let found = std::process::Command::new(program).arg("-V").output().is_ok();
+    let found = std::process::Command::new(program)
+        .arg("-V")
+        .output()
+        .is_ok();
     if !found {
         testkit::skip!("{program} is not installed");
     }
@@ -52,7 +55,14 @@ fn e2fsck_1470(superblock: Option<u64>) -> ext4::Checker {
 fn small_ext4(offset: u64) -> Place {
     let mut place = Place::new();
     place.offset = offset;
-    let at = format!("disk.img{}", if offset > 0 { format!("?offset={offset}") } else { String::new() });
+    let at = format!(
+        "disk.img{}",
+        if offset > 0 {
+            format!("?offset={offset}")
+        } else {
+            String::new()
+        }
+    );
     place.prepare(&format!(
         "truncate -s {} disk.img && mke2fs -q -F -t ext4 -b 1024 -E offset={offset} disk.img 65536 && \
          seq 1 9000 > numbers && debugfs -w -R 'write numbers numbers' '{at}'",
@@ -68,18 +78,32 @@ fn a_lost_superblock_is_taken_from_a_copy_that_was_not_tried() {
     // The first copy is gone, too, and is what the user has tried.
     place.prepare("dd if=/dev/zero of=disk.img bs=1024 seek=8193 count=1 conv=notrunc status=none");
     let (report, steps) = place.advice(&e2fsck_1470(Some(8193)));
-    follow_report(&place, &e2fsck_1470(None), &report, &steps, &["-b 24577 -B 1024"]);
+    follow_report(
+        &place,
+        &e2fsck_1470(None),
+        &report,
+        &steps,
+        &["-b 24577 -B 1024"],
+    );
 }
 
 #[test]
 fn where_the_filesystem_begins_elsewhere_the_commands_do_needs_root() {
     // A counter, which is at no risk; a file that is gone, which is.
     for (damage, expected) in [
-        ("sif numbers links_count 7", "losetup --find --show --offset 1048576 disk.img"),
-        ("clri numbers", "dd if=disk.img of=copy.img bs=1M iflag=skip_bytes,count_bytes skip=1048576"),
+        (
+            "sif numbers links_count 7",
+            "losetup --find --show --offset 1048576 disk.img",
+        ),
+        (
+            "clri numbers",
+            "dd if=disk.img of=copy.img bs=1M iflag=skip_bytes,count_bytes skip=1048576",
+        ),
     ] {
         let place = small_ext4(1 << 20);
-        place.prepare(&format!("debugfs -w -R '{damage}' 'disk.img?offset=1048576'"));
+        place.prepare(&format!(
+            "debugfs -w -R '{damage}' 'disk.img?offset=1048576'"
+        ));
         follow(&place, &e2fsck_1470(None), &[expected, "e2fsck -fy $LOOP"]);
     }
 }
@@ -88,8 +112,16 @@ fn where_the_filesystem_begins_elsewhere_the_commands_do_needs_root() {
 fn an_image_that_ends_early_is_lengthened() {
     let place = small_ext4(0);
     place.prepare("truncate -s 40M disk.img");
-    let steps = follow(&place, &e2fsck_1470(None), &["truncate --size=67108864 copy.img"]);
-    assert!(!steps.iter().any(|step| step.commands.iter().any(|line| line.contains("ddrescue"))));
+    let steps = follow(
+        &place,
+        &e2fsck_1470(None),
+        &["truncate --size=67108864 copy.img"],
+    );
+    assert!(
+        !steps
+            .iter()
+            .any(|step| step.commands.iter().any(|line| line.contains("ddrescue")))
+    );
 }
 
 #[test]
@@ -104,7 +136,13 @@ fn a_disk_that_fails_is_rescued_first() {
     report.total.errors = 1;
     // Data is at risk where reads fail, whatever else is wrong.
     let steps = place.steps(&checker, &report);
-    follow_report(&place, &checker, &report, &steps, &["ddrescue --sparse disk.img copy.img"]);
+    follow_report(
+        &place,
+        &checker,
+        &report,
+        &steps,
+        &["ddrescue --sparse disk.img copy.img"],
+    );
 }
 
 #[test]
@@ -114,7 +152,11 @@ fn of_a_sound_xfs_of_one_group_works() {
     }
     let place = Place::new();
     place.prepare("truncate -s 400M disk.img && mkfs.xfs -q --unsupported -d agcount=1 disk.img");
-    let steps = follow(&place, &xfs::Checker::default(), &["xfs_repair -n -f -o force_geometry disk.img"]);
+    let steps = follow(
+        &place,
+        &xfs::Checker::default(),
+        &["xfs_repair -n -f -o force_geometry disk.img"],
+    );
     assert_eq!(steps.len(), 1);
 }
 
@@ -128,7 +170,11 @@ fn a_log_that_is_to_be_replayed_is_replayed_needs_root() {
         "truncate -s 400M disk.img && mkfs.xfs -q disk.img && mkdir -p mnt && mount -o loop disk.img mnt && \
          seq 1 20000 | sed 's,^,mnt/,' | head -300 | xargs touch && xfs_io -x -c 'shutdown -f' mnt && umount mnt",
     );
-    follow(&place, &xfs::Checker::default(), &["mount -o", "umount /mnt"]);
+    follow(
+        &place,
+        &xfs::Checker::default(),
+        &["mount -o", "umount /mnt"],
+    );
 }
 
 #[test]
