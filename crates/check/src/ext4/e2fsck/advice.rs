@@ -161,11 +161,10 @@ fn superblock(backup: Option<(u64, u32)>) -> String {
 
 /// The command that repairs.
 fn repair(own: &Own, backup: Option<(u64, u32)>) -> String {
-    let mut command = format!("e2fsck -fy{}", superblock(backup));
-    if let Some(journal) = &own.journal {
-        command += &format!(" -j {}", advice::shell_word(journal.source.name()));
-    }
-    command
+    let journal = own.journal.as_ref().map_or_else(String::new, |journal| {
+        format!(" -j {}", advice::shell_word(journal.source.name()))
+    });
+    format!("e2fsck -fy{}{journal}", superblock(backup))
 }
 
 /// The copy of the superblock to go by, its block and block size, where the primary is of no use: it cannot be opened, or says more blocks than there are

@@ -48,7 +48,7 @@ pub(crate) fn steps(source: &dyn BlockSource, report: &Report, target: &Target) 
             ));
             return steps;
         };
-        repair += &format!(" -r {number}");
+        repair = format!("{repair} -r {number}");
     }
     steps.extend(advice::copy(report, target));
     if worst == Severity::Data && report.subject.filesystem.is_some() {
