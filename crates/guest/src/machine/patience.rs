@@ -274,10 +274,10 @@ mod tests {
         }
         let console = tempfile::tempfile().unwrap();
         let begun = Instant::now();
-        // A program is started on the processor that its parent is on. The second one's work is done by a child.
+        // A program is started on the processor that its parent is on. The second one's work is done by a child, which ends with it.
         rustix::thread::sched_setaffinity(None, &one_cpu().unwrap()).unwrap();
         let burn = "while :; do :; done";
-        let burning: Vec<_> = [burn, "(while :; do :; done); :", burn, burn]
+        let burning: Vec<_> = [burn, "(while kill -0 $$; do :; done); :", burn, burn]
             .map(|script| shell(script, &console))
             .into();
         let mut patience = Patience::new(burning[1].id(), begun);
