@@ -6,7 +6,7 @@ use ondisk::xfs::Superblock;
 use ondisk::xfs::superblock::SIZE;
 
 use super::problems::{
-    LOG_DIRTY, LOG_EXTERNAL, LOG_NO_HEAD, SB_ONE_AG, SB_RT_NODEV, SB_UNKNOWN_FEATURES,
+    LOG_DIRTY, LOG_EXTERNAL, LOG_NO_HEAD, SB_NEWER, SB_ONE_AG, SB_RT_NODEV, SB_UNKNOWN_FEATURES,
     SB_UNSUPPORTED,
 };
 use crate::frame::problem::{Problem, Severity};
@@ -28,7 +28,10 @@ pub(crate) fn steps(
 ) -> Vec<Step> {
     let mut steps = advice::unmounted(report, target);
     let has = |problem: &Problem| has(report, problem);
-    if has(&SB_UNSUPPORTED) || has(&SB_UNKNOWN_FEATURES) {
+    if [&SB_UNSUPPORTED, &SB_UNKNOWN_FEATURES, &SB_NEWER]
+        .into_iter()
+        .any(has)
+    {
         steps.push(Step::new(
             "it has features that are not read here, and that may be no damage: check it with the xfs_repair that came with \
              the kernel that made it (xfs_repair -n)",
