@@ -112,21 +112,20 @@ impl RunDir {
     fn of(fd: OwnedFd, path: &Path) -> Result<RunDir> {
         let stat = fstat(&fd).map_err(|errno| Error::io("open", path, errno))?;
         let shown = shown_path(&fd).filter(|shown| leads_to(shown, &stat));
-        let path = match shown {
-            Some(shown) => shown,
+        let path = if let Some(shown) = shown {
+            shown
+        } else {
             // No /proc; or it was renamed or deleted since.
-            None => {
-                let now = path.canonicalize();
-                let now = now.map_err(|error| Error::io("open", path, error))?;
-                if !leads_to(&now, &stat) {
-                    return Err(Error::refused(
-                        path,
-                        "it was replaced while it was opened",
-                        "see who may write the folder above it, and try again",
-                    ));
-                }
-                now
+            let now = path.canonicalize();
+            let now = now.map_err(|error| Error::io("open", path, error))?;
+            if !leads_to(&now, &stat) {
+                return Err(Error::refused(
+                    path,
+                    "it was replaced while it was opened",
+                    "see who may write the folder above it, and try again",
+                ));
             }
+            now
         };
         let identity = identity(&stat);
         Ok(RunDir { fd, path, identity })
