@@ -181,9 +181,7 @@ impl OutputFile {
             // Root writes a file of another user: it stays theirs. Who may not give it away keeps it.
             let _ = fchown(file.as_file(), Some(*user), Some(*group));
             // Whatever the umask is.
-            let _ = file
-                .as_file()
-                .set_permissions(Permissions::from_mode(mode));
+            let _ = file.as_file().set_permissions(Permissions::from_mode(mode));
         }
         // Some filesystems report a full disk or a quota only now.
         file.as_file().sync_all().map_err(&failed)?;

@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(text(&path, 3).unwrap(), "a\u{e9}");
         assert_eq!(
             text(&path, 2).unwrap_err().to_string(),
-            "it has more than 2 bytes, the most that is read of such a file"
+            "it has more than 2 B, the most that is read of such a file"
         );
         fs::write(&path, b"ab\xff").unwrap();
         assert!(matches!(text(&path, 9), Err(Error::NotText { at: 2 })));

@@ -136,7 +136,11 @@ pub fn run(
     let begun = Instant::now();
     rig::fsck::program_present(&request.filesystem)?;
     // Before the hours of judging.
-    if let Some(kept) = request.keep.as_deref().filter(|kept| kept.symlink_metadata().is_ok()) {
+    if let Some(kept) = request
+        .keep
+        .as_deref()
+        .filter(|kept| kept.symlink_metadata().is_ok())
+    {
         return Err(Error::Preflight(format!(
             "--keep {}: exists already and is not overwritten; choose another name",
             kept.display()

@@ -9,13 +9,14 @@ use std::process::{Command, Output, Stdio};
 
 use common::{Scratch, assert_code, error_line, example_run, fslab, is_root, run_in, stderr};
 use fixtures::block_trace::Forge;
+use fixtures::simulated::{Normal, Simulated};
 
-/// A command line without its `-o`. Beside it are a run `example`, a store with it, and the trace `sda`.
+/// A command line without its `-o`. Beside it are the runs `example`, `one` and `two`, a store with it, and the trace `sda`.
 const RESULTS: &[&str] = &[
     "report example",
     "report example --format html",
-    "compare example example",
-    "compare example example --plan",
+    "compare one two",
+    "compare one two --plan",
     "export --store store.sqlite",
     "export --store store.sqlite --format jsonl",
     "trace report sda",
@@ -27,6 +28,13 @@ fn scratch() -> Scratch {
     example_run(&scratch);
     let import = ["import", "example", "--store", "store.sqlite"];
     assert_code(&run_in(scratch.path(), &import), 0);
+    for (number, name) in [(1, "one"), (2, "two")] {
+        let mut normal = Normal::new(number.into());
+        let rates = vec![normal.rates(1000.0, 5, 0.005, 0.01)];
+        Simulated::new(number, rates)
+            .write(&scratch.join(name))
+            .unwrap();
+    }
     Forge::plain(1, 2000).write(scratch.path(), "sda").unwrap();
     scratch
 }
@@ -134,7 +142,7 @@ fn a_terminal_is_written_to() {
     };
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && text.contains("example"),
+        output.status.success() && text.contains("What does a journal cost?"),
         "{text}"
     );
 }
@@ -151,7 +159,7 @@ fn what_is_read_and_what_is_no_file_is_refused() {
             "is what is read",
         ),
         (
-            "compare example example --store store.sqlite",
+            "compare one two --store store.sqlite",
             "store.sqlite",
             "is what is read",
         ),
@@ -214,7 +222,7 @@ fn an_empty_selection_touches_nothing() {
         "export kernel=none --store store.sqlite --format jsonl",
         "report example --filter filesystem=none",
         "compare run=none run=none --store store.sqlite",
-        "compare example example --phase none",
+        "compare one two --phase none",
         "trace report sda --processes none",
     ] {
         let output = printed(&scratch, &format!("{line} -o file"));

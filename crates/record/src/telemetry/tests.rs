@@ -216,7 +216,7 @@ fn other_files_are_refused_in_words() {
         .unwrap_err()
         .to_string();
     assert!(
-        message.starts_with("cannot read /nowhere.tele: "),
+        message.starts_with("cannot open /nowhere.tele: "),
         "{message}"
     );
 }

@@ -292,13 +292,21 @@ fn two_builds_of_one_site_do_not_meet() {
 }
 
 #[test]
-fn a_folder_without_runs_is_a_site_without_runs() {
-    let (runs, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let built = make(runs.path(), site.path()).unwrap();
-    assert_eq!(built.runs, 0);
-    assert!(pages(site.path())["index.html"].contains("No runs here yet."));
-    assert_linked(site.path());
-    let error = make(&runs.path().join("none"), site.path())
+fn a_folder_without_runs_removes_no_page_of_a_site() {
+    let (with, without) = (runs(), tempfile::tempdir().unwrap());
+    let site = tempfile::tempdir().unwrap();
+    make(with.path(), site.path()).unwrap();
+    let before = files(site.path());
+    let error = make(without.path(), site.path()).unwrap_err();
+    assert!(
+        error.is_usage() && error.to_string().contains("no run is in it"),
+        "{error}"
+    );
+    assert_eq!(files(site.path()), before);
+    let new = without.path().join("new");
+    make(without.path(), &new).unwrap_err();
+    assert!(!new.exists());
+    let error = make(&with.path().join("none"), site.path())
         .unwrap_err()
         .to_string();
     assert!(error.contains("none"), "{error}");

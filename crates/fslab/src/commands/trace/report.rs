@@ -58,7 +58,11 @@ pub(crate) fn run(args: &TraceReportArgs) -> anyhow::Result<u8> {
         TraceFormat::Csv => csv(&subject),
         TraceFormat::Html => html(&subject).map_err(lab::Error::from)?,
     };
-    output.text(&text)?;
+    if output.is_file() {
+        output.text(&text)?;
+    } else {
+        out::print_bytes(text.as_bytes())?;
+    }
     let doubts = subject.doubts();
     let name = out::line(&analysis.name);
     for doubt in &doubts {
