@@ -208,18 +208,16 @@ const PATHS: &[(&str, &str, i32)] = &[
     ),
     (
         "device serve --devices-file",
-        "device serve 7k500 --devices-file {} --socket s",
+        "device serve 7k500 --devices-file {} --fuse out",
         2,
     ),
     ("device serve --fuse", "device serve 7k500 --fuse {}", 2),
-    ("device serve --nbd", "device serve 7k500 --nbd {}", 2),
-    ("device serve --socket", "device serve 7k500 --socket {}", 2),
     (
         "device serve --store",
-        "device serve 7k500 --socket s --store {}",
+        "device serve 7k500 --fuse out --store {}",
         2,
     ),
-    ("device serve <NAME>", "device serve {} --socket s", 2),
+    ("device serve <NAME>", "device serve {} --fuse out", 2),
     (
         "device show --devices-file",
         "device show 7k500 --devices-file {}",
@@ -570,10 +568,10 @@ fn what_is_no_file_is_one_line_at_once() {
 
 /// Files that a command finds below a folder that it is given: the file, the command line, the code.
 const BELOW: &[(&str, &str, i32)] = &[
-    ("d/fleet.json", "fleet status d", 2),
-    ("d/fleet.json", "fleet gather d", 2),
-    ("d/fleet.json", "fleet block d 0", 2),
-    ("d/fleet.json", "fleet submit d --missing --dry-run", 2),
+    ("d/fleet.json", "fleet status d", 5),
+    ("d/fleet.json", "fleet gather d", 5),
+    ("d/fleet.json", "fleet block d 0", 5),
+    ("d/fleet.json", "fleet submit d --missing --dry-run", 5),
     ("d/dataset-unpatched", "bench tree --dir out -s d", 7),
     ("d/atlas10k.diskspecs", "device check --drives d", 2),
     (

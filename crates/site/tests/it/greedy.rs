@@ -39,7 +39,7 @@ fn large() -> tempfile::TempDir {
         .unwrap()
         .lines()
         .count();
-    for seq in count..count + 500 {
+    for seq in count..count + 200 {
         let mut line = note.clone();
         line["seq"] = seq.into();
         line["at"] = "2026-01-01T00:00:00Z".into();
@@ -66,13 +66,13 @@ fn addresses(served: &Served, runs: &Path) -> Vec<String> {
         let log = fs::read_to_string(runs.join(run).join("events.jsonl")).unwrap();
         record::id_of_line(log.lines().next().unwrap().as_bytes())[..16].to_owned()
     };
-    // A page of progress is made of the whole log each time.
+    // A page of progress, and the events of a log, are made of its lines each time: those of a small run.
     let (hash, small) = (hash("stopped"), hash("run-2"));
     let mut all: Vec<String> = of_kind.into_values().collect();
     all.extend([
         format!("/run/{hash}.html"),
         format!("/live/{small}.html"),
-        format!("/events/{hash}"),
+        format!("/events/{small}"),
         format!("/file/{hash}/log"),
         format!("/file/{hash}/report"),
         format!("/file/{hash}/telemetry/1"),
