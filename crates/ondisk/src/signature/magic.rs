@@ -143,7 +143,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Format::Other, "a bcache device", "bcache", &[at(0x1018, BCACHE)], "register it, then check its /dev/bcacheN").proven(proof::is_bcache),
     row(Format::Other, "a Ceph BlueStore device", "ceph_bluestore", &[at(0, b"bluestore block device")], "check it with: ceph-bluestore-tool fsck"),
     // struct md_on_disk_08/09 in the last 4 KiB, magic at byte 60: DRBD 8, 8.4 unclean, 9.
-    row(Format::Other, "a DRBD device", "drbd", &[end(4096 - 60, &[0x83, 0x74, 0x02, 0x6B]), end(4096 - 60, &[0x83, 0x74, 0x02, 0x6C]), end(4096 - 60, &[0x83, 0x74, 0x02, 0x6D])], DRBD),
+    row(Format::Other, "a DRBD device", "drbd", &[aligned(1, 4096 - 60, &[0x83, 0x74, 0x02, 0x6B]), aligned(1, 4096 - 60, &[0x83, 0x74, 0x02, 0x6C]), aligned(1, 4096 - 60, &[0x83, 0x74, 0x02, 0x6D])], DRBD),
     row(Format::Other, "a control volume of drbdmanage", "drbdmanage_control_volume", &[at(0, b"$DRBDmgr=q")], "it holds no filesystem"),
     row(Format::Other, "a log of the DRBD proxy", "drbdproxy_datalog", &[at(0, b"DRBDdlh*")], "it holds no filesystem"),
     row(Format::Other, "an LVM2 physical volume", "LVM2_member", &[at(0, b"LABELONE").every(512, 4)], LVM),
