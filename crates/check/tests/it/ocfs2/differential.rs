@@ -108,12 +108,11 @@ fn judge(image: &Image, patches: Vec<Patch>) {
 fn volumes_of_other_options_are_sound_to_both() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let options: [&[&str]; 5] = [
+    let options: [&[&str]; 4] = [
         &["--fs-features=noinline-data"],
-        &["--fs-features=noinline-data,metaecc"],
         &["-N", "1"],
-        &["-N", "5"],
-        &["-N", "12"],
+        &["-N", "4"],
+        &["-N", "8"],
     ];
     for (block, cluster) in [(1024, 4096), (4096, 4096)] {
         for options in options {
