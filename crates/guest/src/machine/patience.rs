@@ -87,17 +87,21 @@ impl OwnTime {
     /// had run.
     fn add(&mut self, wall: Duration, threads: Threads) {
         let passed = wall.saturating_sub(self.now.wall);
-        let (mut ran, mut waited) = (Duration::ZERO, Duration::ZERO);
+        let (mut ran, mut waited, mut longest) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         for (number, thread) in &threads {
             let before = self.threads.get(number).copied().unwrap_or_default();
             ran += thread.ran.saturating_sub(before.ran);
-            waited += thread.waited.saturating_sub(before.waited);
+            let wait = thread.waited.saturating_sub(before.waited);
+            waited += wait;
+            longest = longest.max(wait);
         }
         // Several threads may wait at once, while others run.
         let own = passed.saturating_sub(waited).max(ran).min(passed);
+        // The kernel adds a wait when it ends: what began before the last look was taken for time of the machine's own.
+        let earlier = longest.saturating_sub(passed);
         self.now = Moment {
             wall,
-            own: self.now.own + own,
+            own: (self.now.own + own).saturating_sub(earlier),
         };
         self.threads = threads;
     }
@@ -225,6 +229,21 @@ mod tests {
             ("next to none", &[(1, 999)], 601),
         ] {
             assert_eq!(ends_after(each_second).0, seconds, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_is_longer_than_a_look_counts_when_it_ends() {
+        // It runs for 20 ms every five seconds.
+        let mut time = OwnTime::default();
+        let mut thread = Thread::default();
+        for second in 1..=500 {
+            if second % 5 == 0 {
+                thread.ran += Duration::from_millis(20);
+                thread.waited += Duration::from_millis(4980);
+            }
+            time.add(Duration::from_secs(second), [(1, thread)].into());
+            assert!(time.now.own < Duration::from_secs(8), "{time:?}");
         }
     }
 
