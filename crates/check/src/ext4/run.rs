@@ -64,10 +64,7 @@ fn passes<'a, S: BlockSource>(
         });
     };
     let estimate = fit(&mut volume)?;
-    observer.message(&format!(
-        "memory: at most {} MiB",
-        estimate.total().div_ceil(1 << 20)
-    ));
+    observer.message(&estimate.at_most());
     observer.foresee(memory::bytes_to_read(&volume));
     let volume = &volume;
     let log = &mut log;

@@ -148,7 +148,7 @@ fn memory_that_is_too_little_is_refused_before_pass_1() {
     let output = check(&scratch, &["disk.img", "--memory", "1m"]);
     assert_code(&output, 8);
     assert!(
-        error_line(&output).contains("bytes of memory"),
+        error_line(&output).contains(" of memory and the limit is 1 MiB"),
         "{}",
         error_line(&output)
     );

@@ -139,6 +139,9 @@ impl Tracer<'_> {
             if !used || self.on_bad_blocks.contains(ino) {
                 continue;
             }
+            if self.maps.volume.guard.is_full() {
+                return;
+            }
             if let Ok(inode) = Inode::read(slot, geometry.inode_size) {
                 self.trace(ino, &inode);
             }
