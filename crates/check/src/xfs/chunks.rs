@@ -70,6 +70,11 @@ impl Chunks {
         }
     }
 
+    /// Bytes of each allocation group, but for its chunks.
+    pub(crate) fn group_memory() -> u64 {
+        (size_of::<Group>() + size_of::<Vec<Chunk>>()) as u64
+    }
+
     /// Ranks: 64 times the number of chunks.
     pub(crate) fn ranks(&self) -> u64 {
         self.count * u64::from(CHUNK)

@@ -123,7 +123,7 @@ pub(super) fn open<'a>(
         geo,
         journal,
         options: options.clone(),
-        guard: Guard::new(options.memory),
+        guard: Guard::default(),
         progress: observer,
     };
     geometry::agree(&volume, log);

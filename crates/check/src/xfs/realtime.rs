@@ -38,6 +38,11 @@ impl Realtime {
         self.bits.len()
     }
 
+    /// Bytes of memory, if all of it is in use.
+    pub(crate) fn memory(&self) -> u64 {
+        self.bits.len().div_ceil(8)
+    }
+
     /// Whether an extent is taken.
     pub(crate) fn is_taken(&self, extent: u64) -> bool {
         self.bits.get(extent)

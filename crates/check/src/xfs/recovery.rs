@@ -80,6 +80,8 @@ pub(crate) struct Recovered {
     pub(crate) freed: Vec<(u64, u64)>,
     /// Inodes that were unlinked while open.
     pub(crate) unlinked: BTreeSet<u64>,
+    /// Bytes of memory, with what was laid over the source.
+    pub(crate) memory: u64,
 }
 
 /// The source with what recovery writes laid over it, and what was recovered.
@@ -91,11 +93,12 @@ const LONGEST: usize = 1 << 20;
 /// Replays the log over the source; none where there is nothing to replay, or no usable superblock or log to replay from.
 ///
 /// # Errors
-/// Why the log cannot be replayed.
+/// Why the log cannot be replayed; or `is_over`, which is asked for each record and each item, said that the check is to end.
 pub(super) fn replay<'a>(
     source: &'a dyn BlockSource,
     device: Option<&dyn BlockSource>,
     progress: &dyn Progress,
+    is_over: &dyn Fn() -> bool,
 ) -> Result<Option<Replayed<'a>>, String> {
     let mut bytes = [0; superblock::SIZE];
     if source.read_at(&mut bytes, 0).is_err() {
@@ -116,7 +119,7 @@ pub(super) fn replay<'a>(
     if !position.dirty {
         return Ok(None);
     }
-    let log = records::Records::new(&reader, geo.v5, sb.sb_uuid, position)?;
+    let log = records::Records::new(&reader, geo.v5, sb.sb_uuid, position, is_over)?;
     let mut replay = Replay {
         geo,
         over: Overlay::new(source),
@@ -125,6 +128,7 @@ pub(super) fn replay<'a>(
         quotas_off: 0,
         intents: BTreeMap::new(),
         transactions: 0,
+        is_over,
     };
     log.each(&mut |transaction| replay.first_pass(transaction))?;
     log.each(&mut |transaction| replay.second_pass(transaction))?;
@@ -150,7 +154,7 @@ mod quota {
 }
 
 /// A replay under way.
-struct Replay<'a> {
+struct Replay<'a, 'o> {
     geo: Geometry,
     over: Overlay<&'a dyn BlockSource>,
     /// Buffers that were freed, by place and length, and how many times that is still ahead.
@@ -162,9 +166,10 @@ struct Replay<'a> {
     /// Intents that are not done, by number, with the blocks that they free.
     intents: BTreeMap<u64, Vec<(u64, u32)>>,
     transactions: u64,
+    is_over: &'o dyn Fn() -> bool,
 }
 
-impl Replay<'_> {
+impl Replay<'_, '_> {
     /// Notes what was freed.
     fn first_pass(&mut self, transaction: &Transaction) -> Result<(), String> {
         for item in &transaction.items {
@@ -197,6 +202,7 @@ impl Replay<'_> {
         }
         order.sort_by_key(|(turn, _)| *turn);
         for (_, item) in order {
+            records::go_on(self.is_over)?;
             self.item(item, transaction.lsn)?;
         }
         self.transactions += 1;
@@ -280,6 +286,7 @@ impl Replay<'_> {
         let mut unlinked = BTreeSet::new();
         let mut sector = vec![0; 512];
         for ag in 0..self.geo.ag_count {
+            records::go_on(self.is_over)?;
             self.read(&mut sector, self.geo.header_offset(ag, 2))?;
             let agi = *Agi::read(&sector).map_err(|error| error.to_string())?;
             for head in &agi.agi_unlinked {
@@ -306,6 +313,7 @@ impl Replay<'_> {
             position,
             transactions: self.transactions,
             intents: self.intents.len() as u64,
+            memory: self.over.held() / 32 * 33 + 64 * (unlinked.len() + freed.len()) as u64,
             freed,
             unlinked,
         })

@@ -18,7 +18,7 @@ use super::xfs_repair::{self, PASSES, REFERENCE};
 use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7, stand_in};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
-use crate::frame::memory::{allowed, fit};
+use crate::frame::memory::{Guard, allowed, fit};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
@@ -48,22 +48,24 @@ pub fn check_with(
     log: &recovery::Options,
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
+    // The list of a dump's parts and what a replay lays over the source are part of the check's memory.
+    let guard = Guard::new(options.memory);
     if metadump::version(source).is_none() {
         return match stand_in::over(source) {
-            Some((over, ag)) => recovered(&over, Some(ag), options, log, observer),
-            None => recovered(source, None, options, log, observer),
+            Some((over, ag)) => recovered(&over, Some(ag), options, log, observer, guard),
+            None => recovered(source, None, options, log, observer, guard),
         };
     }
     match metadump::open(source) {
         Ok(device) => {
             observer.message(&metadump::description(source));
-            let mut report = recovered(&device, None, options, log, observer)?;
+            let mut report = recovered(&device, None, options, log, observer, guard)?;
             metadump::mark(&device, &mut report);
             Ok(report)
         }
         Err(why) => {
             observer.message(&why);
-            recovered(source, None, options, log, observer)
+            recovered(source, None, options, log, observer, guard)
         }
     }
 }
@@ -75,6 +77,7 @@ fn recovered(
     options: &Options,
     log: &recovery::Options,
     observer: &dyn Observer,
+    guard: Guard,
 ) -> Result<Report, Failure> {
     let mut journal = Journal {
         device: log.device.as_deref(),
@@ -82,11 +85,16 @@ fn recovered(
         ..Journal::default()
     };
     if !log.replay {
-        return check_device(source, journal, options, observer);
+        return check_device(source, journal, options, observer, guard);
     }
-    match recovery::replay(source, journal.device, observer) {
-        _ if observer.cancelled() => Err(Failure::Stopped),
-        Ok(None) => check_device(source, journal, options, observer),
+    let is_over = || observer.cancelled() || guard.is_full();
+    let replayed = recovery::replay(source, journal.device, observer, &is_over);
+    guard.hold()?;
+    if observer.cancelled() {
+        return Err(Failure::Stopped);
+    }
+    match replayed {
+        Ok(None) => check_device(source, journal, options, observer, guard),
         Ok(Some((over, recovered))) => {
             observer.message(&format!(
                 "log: {} transactions replayed in memory ({} KiB); {} intents without an end, {} inodes unlinked while open",
@@ -96,11 +104,11 @@ fn recovered(
                 recovered.unlinked.len()
             ));
             journal.recovered = Some(&recovered);
-            check_device(&over, journal, options, observer)
+            check_device(&over, journal, options, observer, guard)
         }
         Err(why) => {
             journal.refused = Some(&why);
-            check_device(source, journal, options, observer)
+            check_device(source, journal, options, observer, guard)
         }
     }
 }
@@ -110,10 +118,11 @@ fn check_device(
     journal: Journal<'_>,
     options: &Options,
     observer: &dyn Observer,
+    guard: Guard,
 ) -> Result<Report, Failure> {
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
-    let outcome = phases(&counting, journal, options, observer, &mut meter)?;
+    let outcome = phases(&counting, journal, options, observer, guard, &mut meter)?;
     let opened = outcome.inventory.is_some();
     let run = outcome.run.clone().unwrap_or_default();
     let verdicts = xfs_repair::verdicts(&outcome.findings, &run, opened);
@@ -125,6 +134,7 @@ fn phases<'a, S: BlockSource>(
     journal: Journal<'a>,
     options: &Options,
     observer: &'a dyn Observer,
+    guard: Guard,
     meter: &mut Meter<'a, S>,
 ) -> Result<Outcome, Failure> {
     let mut log = Log::new(options.keep);
@@ -136,7 +146,13 @@ fn phases<'a, S: BlockSource>(
     }
     let mut opened = meter.run(
         &PASSES[0],
-        || Ok(phase1::open(source, journal, options, observer, &mut log)),
+        || {
+            let mut opened = phase1::open(source, journal, options, observer, &mut log);
+            if let Opened::Volume(volume) = &mut opened {
+                volume.guard = guard;
+            }
+            Ok(opened)
+        },
         |opened| match opened {
             Opened::Volume(volume) => volume.geo.ag_count.into(),
             Opened::Unread(_) => 0,
@@ -157,10 +173,7 @@ fn phases<'a, S: BlockSource>(
     volume.lengthen_requests();
     let forecast = fit(volume)?;
     fits(volume, forecast.total())?;
-    observer.message(&format!(
-        "memory: at most {} MiB",
-        forecast.total().div_ceil(1 << 20)
-    ));
+    observer.message(&forecast.about());
     let volume = &*volume;
     let log = &mut log;
     let mut state = meter.run(
@@ -169,9 +182,11 @@ fn phases<'a, S: BlockSource>(
         |_| volume.geo.ag_count.into(),
     )?;
     // Chunks that the superblock does not count are memory all the same.
-    let estimate = volume.forecast(state.chunks.ranks());
-    fits(volume, estimate.total())?;
+    fits(volume, volume.forecast(state.chunks.ranks()).total())?;
     step(meter, 2, || phase3::run(volume, &state, log))?;
+    let estimate = volume.forecast_with(&state);
+    fits(volume, estimate.total())?;
+    observer.message(&estimate.at_most());
     step(meter, 3, || phase4::run(volume, &mut state, log))?;
     if volume.sb.sb_rblocks.get() > 0 {
         step(meter, 4, || phase5::run(volume, &state, log))?;

@@ -12,6 +12,7 @@ mod fuzz;
 mod guest;
 mod kernel;
 mod log;
+mod memory;
 mod metadump;
 mod mounted;
 mod opened;

@@ -46,6 +46,11 @@ pub(super) struct Totals {
     overlaps: Mutex<Vec<(u32, u64)>>,
 }
 
+/// Bytes of the totals of a group.
+pub(super) fn totals_size() -> usize {
+    size_of::<Totals>()
+}
+
 /// The totals of all groups.
 #[derive(Debug)]
 pub(super) struct Results {

@@ -94,6 +94,16 @@ impl Uses {
         }
     }
 
+    /// Bytes of what is listed, with the room that a tree leaves in its nodes.
+    pub(crate) fn memory(&self) -> u64 {
+        let groups = self.groups.iter();
+        let runs = groups.map(|runs| {
+            let runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.0.len() as u64
+        });
+        runs.sum::<u64>() * 2 * size_of::<(u64, (u64, Use))>() as u64
+    }
+
     /// Who owns blocks of a tree by the reverse mappings.
     pub(crate) fn owner(tree: Tree) -> u64 {
         match tree {

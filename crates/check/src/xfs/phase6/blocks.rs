@@ -11,7 +11,7 @@ use crate::xfs::attribute::{leaf as attr_leaf, value};
 use crate::xfs::directories::{Directory, Form, seen};
 use crate::xfs::directory::{self, data, free, leaf};
 use crate::xfs::hash_tree::{self, Member};
-use crate::xfs::named::{NamedBlock, Use};
+use crate::xfs::named::{NamedRun, Use};
 use crate::xfs::quota::{self, Record};
 use crate::xfs::rules::Fork;
 use crate::xfs::sink::Sink;
@@ -21,7 +21,7 @@ use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
     ATTR_LEAF_READ, ATTR_ROOT_MAGIC, ATTR_ROOT_READ, DA_BAD, DIR_DATA_READ, DIR_DOT_MANY,
     DIR_DOTDOT_MANY, DIR_ENT_FREE, DIR_ENT_UNLISTED, DIR_FREE_READ, DIR_FTYPE, DIR_LEAF1_READ,
-    DIR_LEAFN_READ, LINK_READ, QUOTA_READ,
+    DIR_LEAFN_READ, QUOTA_READ,
 };
 
 /// A block of a value in an attribute fork.
@@ -85,20 +85,18 @@ impl<'a> Blocks<'a> {
         (self.worker.finish(), self.gathered)
     }
 
-    /// Judges a block.
-    pub(super) fn block(&mut self, item: NamedBlock, bytes: &[u8]) {
+    /// Judges a block, a run of one.
+    pub(super) fn block(&mut self, item: NamedRun, bytes: &[u8]) {
         let (rank, offset, fsblock) = (item.rank(), item.offset(), item.fsblock());
         match item.what() {
             Use::Directory => self.directory(rank, offset, fsblock, bytes),
             Use::Attribute => self.attribute(rank, offset, fsblock, bytes),
             Use::Quota => self.quota(rank, offset, fsblock, bytes),
-            // Targets of links are swept by themselves.
-            Use::Symlink => {}
         }
     }
 
     /// A block that cannot be read.
-    pub(super) fn unreadable(&mut self, item: NamedBlock, why: &str) {
+    pub(super) fn unreadable(&mut self, item: NamedRun, why: &str) {
         let (rank, offset) = (item.rank(), item.offset());
         let rules = self.worker.rules;
         let problem = match item.what() {
@@ -115,7 +113,6 @@ impl<'a> Blocks<'a> {
             Use::Attribute if offset == 0 => &ATTR_ROOT_READ,
             Use::Attribute => &ATTR_LEAF_READ,
             Use::Quota => &QUOTA_READ,
-            Use::Symlink => &LINK_READ,
         };
         if let Some(directory) = self.directory_of(rank) {
             directory.note(seen::REFUSED);

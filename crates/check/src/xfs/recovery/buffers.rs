@@ -64,7 +64,7 @@ fn stamp(geo: &Geometry, bytes: &[u8]) -> Option<Stamp> {
     None
 }
 
-impl Replay<'_> {
+impl Replay<'_, '_> {
     /// Lays a buffer over the source, unless it is freed later or newer on disk.
     pub(super) fn buffer(&mut self, item: &Item, lsn: u64) -> Result<(), String> {
         let buffer = Buffer::new(item.head()?);
