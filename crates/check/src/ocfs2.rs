@@ -28,6 +28,7 @@ mod coverage;
 pub mod fsck_ocfs2;
 mod inode_map;
 mod lookup;
+mod memory;
 mod open;
 mod own;
 mod packed;

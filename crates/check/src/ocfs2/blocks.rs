@@ -16,6 +16,9 @@ pub(crate) const CACHED: usize = 32 << 20;
 const DEPTH: usize = 32;
 const REQUEST: usize = 64 << 10;
 
+/// Bytes that a kept block takes beside its own: counts, and its place in the table.
+pub(crate) const PER_BLOCK: usize = 64;
+
 /// Fewer blocks are not worth a second thread.
 const FEW: usize = 64;
 
@@ -52,6 +55,11 @@ impl Blocks {
         let block: Block = self.read_run(source, number, 1)?.into();
         self.keep(number, Arc::clone(&block));
         Ok(block)
+    }
+
+    /// Bytes of blocks that are kept now.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.kept().len() * (self.size + PER_BLOCK)) as u64
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<u64, Block>> {

@@ -11,6 +11,7 @@ use zerocopy::FromZeros;
 
 use super::blocks::{Block, Blocks};
 use super::refused::Refused;
+use crate::frame::failure::Failure;
 use crate::frame::memory::Guard;
 use crate::frame::options::Options;
 use progress::Progress;
@@ -59,27 +60,58 @@ impl Volume<'_> {
         self.sb.i_fs_generation.get()
     }
 
+    /// The check goes on.
+    ///
+    /// # Errors
+    /// It was cancelled, or outgrew its memory.
+    pub(crate) fn go_on(&self) -> Result<(), Failure> {
+        self.guard.hold()?;
+        if self.progress.cancelled() {
+            return Err(Failure::Stopped);
+        }
+        Ok(())
+    }
+
     /// Whether metadata blocks have checksums.
     pub(crate) fn has_checksums(&self) -> bool {
         self.sb.has_incompat(feature::META_ECC)
     }
 
+    /// Whether the check is to end. Then nothing is read any more, so that every walk ends soon, and what comes of it is given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.progress.cancelled() || self.guard.is_full()
+    }
+
     /// A block, whatever is in it.
     pub(crate) fn read(&self, block: u64) -> Result<Block, Refused> {
+        if self.is_over() {
+            return Err(Refused::Read);
+        }
         self.blocks.read(self.source, block)
+    }
+
+    /// How runs of blocks are read.
+    pub(crate) fn sweep(&self) -> Sweep {
+        Sweep {
+            threads: self.options.threads,
+            block: self.block_size() as u32,
+            ..self.options.sweep.clone()
+        }
     }
 
     /// Reads blocks that are needed soon, many requests in flight.
     pub(crate) fn prefetch(&self, blocks: Vec<u64>) {
-        let sweep = Sweep {
-            threads: self.options.threads,
-            ..self.options.sweep.clone()
-        };
-        self.blocks.prefetch(self.source, &sweep, blocks);
+        if self.is_over() {
+            return;
+        }
+        self.blocks.prefetch(self.source, &self.sweep(), blocks);
     }
 
     /// Blocks in a run, whatever is in them.
     pub(crate) fn read_run(&self, first: u64, count: usize) -> Result<Vec<u8>, Refused> {
+        if self.is_over() {
+            return Err(Refused::Read);
+        }
         self.blocks.read_run(self.source, first, count)
     }
 

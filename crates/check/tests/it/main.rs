@@ -11,6 +11,7 @@ mod affected;
 mod allocator;
 mod attributes;
 mod bounds;
+mod cancel;
 mod cases;
 mod codes;
 mod common;
