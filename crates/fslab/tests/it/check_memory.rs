@@ -176,7 +176,10 @@ fn keeps_its_word(image: &Path, what: &str) {
     let message = stderr(&output);
     let line = format!("memory: at most {} MiB", stated.div_ceil(1 << 20));
     assert!(message.contains(&line), "{message}");
-    let (output, _) = check(image, &["--brief", "--memory", &(stated + (4 << 20)).to_string()]);
+    let (output, _) = check(
+        image,
+        &["--brief", "--memory", &(stated + (4 << 20)).to_string()],
+    );
     assert_code(&output, 0);
 }
 

@@ -42,7 +42,11 @@ fn directories_larger_than_the_filesystem_are_left_out_before_they_are_listed() 
         return;
     }
     let _alone = alone();
-    let image = forged("64G", "", "files = 200\nper_directory = [[\"100-200\", 1]]\n");
+    let image = forged(
+        "64G",
+        "",
+        "files = 200\nper_directory = [[\"100-200\", 1]]\n",
+    );
     let disk = Disk::open(&image.image);
     let first = disk.sb.sb_rootino.get();
     let mut changed = 0;
