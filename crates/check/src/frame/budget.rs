@@ -86,13 +86,11 @@ impl Shares {
         count.fetch_add(1, Relaxed);
         let mut left = self.limit;
         for (class, (sum, _)) in (0..).zip(&self.amounts) {
-            match left.checked_sub(sum.load(Relaxed)) {
-                Some(rest) => left = rest,
-                None => {
-                    self.refused.fetch_min(class, Relaxed);
-                    break;
-                }
-            }
+            let Some(rest) = left.checked_sub(sum.load(Relaxed)) else {
+                self.refused.fetch_min(class, Relaxed);
+                break;
+            };
+            left = rest;
         }
         self.has(class)
     }

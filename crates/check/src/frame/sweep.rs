@@ -32,9 +32,9 @@ pub(crate) struct Sweeper<'a> {
 const HOLE: u64 = 16 << 20;
 
 /// Hands on a piece, a long hole in parts, until `each` does not want more; whether it wanted all.
-fn in_parts(piece: Piece<'_>, mut each: impl FnMut(&Piece<'_>) -> bool) -> bool {
+fn in_parts(piece: &Piece<'_>, mut each: impl FnMut(&Piece<'_>) -> bool) -> bool {
     let Content::Hole(len) = piece.content else {
-        return each(&piece);
+        return each(piece);
     };
     let (mut at, end) = (piece.offset, piece.offset + len);
     while at < end {
@@ -91,7 +91,7 @@ impl Sweeper<'_> {
             spans,
             |_| make(),
             |state, piece| {
-                let whole = in_parts(piece, |part| {
+                let whole = in_parts(&piece, |part| {
                     each(state, part);
                     let range = part.range();
                     self.progress.advance(range.end - range.start);
@@ -125,7 +125,7 @@ impl Sweeper<'_> {
         };
         let mut stopped = false;
         sweep.each(self.source, spans, |piece| {
-            stopped = !in_parts(piece, |part| {
+            stopped = !in_parts(&piece, |part| {
                 each(&mut state, part);
                 !self.is_over()
             });

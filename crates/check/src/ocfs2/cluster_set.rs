@@ -62,7 +62,7 @@ impl ClusterSet {
             return;
         };
         match piece {
-            Piece::Empty if mask.count_ones() == 1 => {
+            Piece::Empty if mask.is_power_of_two() => {
                 *piece = Piece::One(first % BITS + mask.trailing_zeros());
             }
             _ => piece.bits()[(first % BITS) as usize / 64] |= mask,

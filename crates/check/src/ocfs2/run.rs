@@ -88,7 +88,7 @@ fn passes<'a, S: BlockSource>(
     if !state.shared.is_empty() {
         step(meter, 5, log, |log| {
             pass1b::run(volume, state, log)?;
-            Ok(state.shared.len() as u64)
+            Ok(state.shared.len())
         })?;
     }
     step(meter, 6, log, |log| {

@@ -90,7 +90,9 @@ impl Metadata {
                 marker.mark(part, |block| {
                     let finding = problem.map(Finding::new);
                     let finding = finding.map(|one| one.order(0).group(group).block(block));
-                    finding.into_iter().for_each(|one| log.add(one));
+                    if let Some(one) = finding {
+                        log.add(one);
+                    }
                 });
             }
         }

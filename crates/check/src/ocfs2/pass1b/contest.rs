@@ -174,25 +174,25 @@ impl Active {
     }
 
     fn remove(&mut self, number: u32, owner: &Owner) {
-        if release(&mut self.owners, number) {
+        if release(&mut self.owners, &number) {
             self.kinds[owner.kind() as usize] -= 1;
             self.system -= u64::from(owner.flags & flag::SYSTEM != 0);
             if owner.refcounts != 0 {
-                release(&mut self.trees, owner.refcounts);
+                release(&mut self.trees, &owner.refcounts);
             }
         }
     }
 }
 
 /// Counts one less; whether it was the last.
-fn release<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) -> bool {
-    let Some(count) = counts.get_mut(&key) else {
+fn release<K: Ord>(counts: &mut BTreeMap<K, u32>, key: &K) -> bool {
+    let Some(count) = counts.get_mut(key) else {
         return false;
     };
     *count -= 1;
     let last = *count == 0;
     if last {
-        counts.remove(&key);
+        counts.remove(key);
     }
     last
 }

@@ -283,12 +283,12 @@ fn a_wrong_first_block_and_another_field() {
         ("inodes", |sb| sb.s_inodes_count = 1040.into()),
         ("inodes per group", |sb| sb.s_inodes_per_group = 64.into()),
         ("reserved blocks", |sb| {
-            sb.s_r_blocks_count_lo = u32::MAX.into()
+            sb.s_r_blocks_count_lo = u32::MAX.into();
         }),
         ("blocks", |sb| sb.s_blocks_count_lo = 70_000.into()),
         ("first inode", |sb| sb.s_first_ino = 99_999.into()),
         ("reserved descriptors", |sb| {
-            sb.s_reserved_gdt_blocks = 300.into()
+            sb.s_reserved_gdt_blocks = 300.into();
         }),
     ];
     for (size, firsts) in [("1024", [0, 2]), ("4096", [1, 7])] {
