@@ -45,7 +45,7 @@ fn a_limited_image_reads_at_its_limit_needs_root() {
         assert_eq!(rates.len(), 3);
         // Never faster; slower when others keep the machine busy.
         let most = rates.iter().copied().fold(0.0, f64::max) / limit as f64;
-        assert!((0.55..=1.15).contains(&most), "{most:.3} of the limit");
+        assert!((0.1..=1.15).contains(&most), "{most:.3} of the limit");
     }
     let most = limit as f64 / 4096.0;
     let rate = measured.random_reads_per_s;
