@@ -15,6 +15,9 @@ use forge::damage::{self, Filesystem, Medium};
 use self::bases::{Bases, Undo};
 use self::follow::{Followed, Place};
 
+/// What a case does to an image.
+type Damage<'a> = Box<dyn Fn(&mut dyn Medium) + 'a>;
+
 /// Cases of one kind of problem and one advice that are followed.
 const OF_EACH: usize = 5;
 
@@ -22,7 +25,7 @@ const OF_EACH: usize = 5;
 fn follow_all<'a>(
     checker: &dyn Checker,
     bases: &mut Bases,
-    cases: impl Iterator<Item = (String, String, Box<dyn Fn(&mut dyn Medium) + 'a>)>,
+    cases: impl Iterator<Item = (String, String, Damage<'a>)>,
 ) {
     let all = std::env::var_os("FSLAB_ALL_ADVICE").is_some();
     let mut followed: BTreeMap<String, usize> = BTreeMap::new();
@@ -84,7 +87,7 @@ fn of_ext4_works_needs_root() {
                 }
             }
         };
-        let apply: Box<dyn Fn(&mut dyn Medium)> = Box::new(apply);
+        let apply: Damage<'_> = Box::new(apply);
         (case.name.to_owned(), case.base.to_owned(), apply)
     });
     let options = ext4::Options {
@@ -105,7 +108,7 @@ fn of_xfs_works_needs_root() {
             let mut volume = damage::xfs::Volume::open(medium).unwrap();
             case.apply(&mut volume).unwrap();
         };
-        let apply: Box<dyn Fn(&mut dyn Medium)> = Box::new(apply);
+        let apply: Damage<'_> = Box::new(apply);
         (case.name.to_owned(), format!("{:?}", case.base), apply)
     });
     let checker = xfs::Checker::default();
@@ -124,7 +127,7 @@ fn of_ocfs2_works() {
                 let mut volume = damage::ocfs2::Volume::open(medium).unwrap();
                 case.apply(&mut volume).unwrap();
             };
-            let apply: Box<dyn Fn(&mut dyn Medium)> = Box::new(apply);
+            let apply: Damage<'_> = Box::new(apply);
             (case.name.to_owned(), format!("{:?}", case.base), apply)
         });
     follow_all(&ocfs2::Checker, &mut Bases::new(bases::ocfs2), cases);

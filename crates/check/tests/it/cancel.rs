@@ -82,9 +82,10 @@ fn an_ocfs2_check_ends_in_every_pass() {
 
 #[test]
 fn an_ext4_check_ends_in_every_pass() {
-    let files: String = (0..400)
+    let files: Vec<String> = (0..400)
         .map(|nth| format!("write @large f{nth}\nmkdir d{nth}\n"))
         .collect();
+    let files = files.concat();
     let image = Image::make(&["-t", "ext4", "-b", "1024", "-O", "quota"], "64m", &files);
     let checker = check::ext4::Checker::default();
     cancelled_anywhere(&Ram::new(&image.bytes), &checker, "ext4");

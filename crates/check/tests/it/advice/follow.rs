@@ -117,10 +117,10 @@ impl Place {
                     .failed
                     .push(format!("{}: nothing was saved", step.what));
             }
-            if let Some(before) = before {
-                if before != self.files(checker, "after") {
-                    followed.failed.push("files are not what they were".into());
-                }
+            if let Some(before) = before
+                && before != self.files(checker, "after")
+            {
+                followed.failed.push("files are not what they were".into());
             }
             if step.commands.len() == 1 && step.commands[0].starts_with("cp ") {
                 let same = sh(self.folder.path(), "cmp disk.img copy.img");

@@ -75,7 +75,7 @@ fn directories_larger_than_the_filesystem_are_left_out_before_they_are_listed() 
                 bytes[76..80].copy_from_slice(&(EXTENTS as u32).to_be_bytes());
             }
             for nth in 0..EXTENTS {
-                let start = (nth % 4) << disk.geo.agblk_log | 1000;
+                let start = ((nth % 4) << disk.geo.agblk_log) + 1000;
                 let record =
                     u128::from(nth * MOST) << 73 | u128::from(start) << 21 | u128::from(MOST);
                 let at = 176 + 16 * nth as usize;

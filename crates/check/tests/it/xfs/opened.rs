@@ -103,7 +103,7 @@ fn features_of_newer_kernels() {
     }
     // No kernel knows these bits, and a wrong checksum makes all bits doubtful.
     disk.header(0, 0, |bytes| {
-        put(bytes, 216, &0x8000_0143_u32.to_be_bytes())
+        put(bytes, 216, &0x8000_0143_u32.to_be_bytes());
     });
     expect(&image, "XFS-SB-UNSUPPORTED", true);
     disk.header(0, 0, |bytes| put(bytes, 216, &0x143_u32.to_be_bytes()));

@@ -279,7 +279,7 @@ fn directories_in_a_block_of_another_directory() {
     let tree = folder.path().join("tree");
     let mut text = String::from("/dev/null\n0 0\nd--755 0 0\nsub d--755 0 0\n");
     for nth in 0..40 {
-        text.push_str(&format!("directory{nth} d--755 0 0\n$\n"));
+        text.extend([format!("directory{nth} d--755 0 0\n$\n")]);
     }
     text.push_str("$\n$\n");
     std::fs::write(&tree, text).unwrap();
