@@ -145,7 +145,7 @@ impl Output {
             None => print(text),
             Some(_) => self
                 .write(|out| out.write_all(text.as_bytes()), std::convert::identity)
-                .map_err(|error| self.failed(error)),
+                .map_err(|error| self.failed(&error)),
         }
     }
 
@@ -165,7 +165,7 @@ impl Output {
     }
 
     /// A failure to write as an error of the program.
-    pub(crate) fn failed(&self, error: io::Error) -> anyhow::Error {
+    pub(crate) fn failed(&self, error: &io::Error) -> anyhow::Error {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return ClosedPipe.into();
         }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
         store::Error::from,
     );
     let exported = exported.map_err(|error| match error {
-        store::Error::Output(cause) => output.failed(cause),
+        store::Error::Output(cause) => output.failed(&cause),
         other => lab::Error::from(other).into(),
     })?;
     if output.is_file() {

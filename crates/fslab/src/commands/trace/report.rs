@@ -245,7 +245,7 @@ fn events(trace: &mut Trace, output: &Output) -> anyhow::Result<()> {
         blktrace::Error::Output,
     );
     written.map_err(|error| match error {
-        blktrace::Error::Output(error) => output.failed(error),
+        blktrace::Error::Output(error) => output.failed(&error),
         error => failed(error),
     })
 }
