@@ -19,7 +19,7 @@ use self::follow::{Followed, Place};
 type Damage<'a> = Box<dyn Fn(&mut dyn Medium) + 'a>;
 
 /// Cases of one kind of problem and one advice that are followed.
-const OF_EACH: usize = 5;
+const OF_EACH: usize = 2;
 
 /// Follows the advice on each case, given by its name and what it does to the base of that name.
 fn follow_all<'a>(

@@ -67,6 +67,13 @@ pub(crate) fn steps(
         return steps;
     }
     let backup = backup(source, own, report);
+    let corrupt = has(report, &P0_MISC_CORRUPT_SUPER) || has(report, &P0_FIRST_DATA_BLOCK);
+    if corrupt && backup.is_none() {
+        steps.push(Step::new(
+            "e2fsck asks for another superblock, and no copy here is better, so it repairs nothing: correct the field in a copy              of the image (debugfs -w, set_super_value), or take the files off (debugfs -c, rdump)",
+        ));
+        return steps;
+    }
     let repair = repair(own, backup);
     let no_risk = matches!(worst, Severity::Accounting | Severity::Cosmetic)
         && backup.is_none()
