@@ -12,7 +12,6 @@ use super::refused::Refused;
 use super::state::State;
 use super::tree::Next;
 use super::volume::{Volume, head};
-use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 
 /// Pass 4a. fsck.ocfs2 -n says of each orphan directory that has entries that it leaves them; an error of the last slot ends the pass.
@@ -55,24 +54,14 @@ pub(crate) fn orphans(volume: &Volume<'_>, log: &mut Log) {
     }
 }
 
-/// Inodes between two questions whether to go on.
-const EVERY: u64 = 1 << 16;
-
 /// Pass 4b: each inode that has links or entries, ascending.
-///
-/// # Errors
-/// The check was cancelled, or outgrew its memory.
-pub(crate) fn links(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+pub(crate) fn links(volume: &Volume<'_>, state: &State, log: &mut Log) {
     let (Some(references), Some(links)) = (&state.references, &state.links) else {
-        return Ok(());
+        return;
     };
-    for (nth, inode) in (0_u64..).zip(references.with_value(links, &state.slots)) {
-        if nth.is_multiple_of(EVERY) {
-            volume.go_on()?;
-        }
+    for inode in references.with_value(links, &state.slots) {
         count(volume, state, log, inode);
     }
-    Ok(())
 }
 
 fn count(volume: &Volume<'_>, state: &State, log: &mut Log, inode: u64) {

@@ -48,10 +48,6 @@ pub(crate) struct State {
     pub(crate) position: Option<Position>,
     /// Files by type.
     pub(crate) files: Files,
-    /// Blocks of the largest kind of btree of the groups.
-    pub(crate) tree_blocks: u64,
-    /// Whether any inode has a btree of its own.
-    pub(crate) has_fork_trees: AtomicBool,
 }
 
 /// What phase 2 keeps of headers and btrees.
@@ -62,7 +58,6 @@ pub(crate) struct Trees {
     pub(crate) uses: Uses,
     pub(crate) shared: Vec<Vec<Count>>,
     pub(crate) position: Option<Position>,
-    pub(crate) tree_blocks: u64,
 }
 
 /// Parts that damage has made useless as a reference for others.
@@ -153,8 +148,8 @@ impl State {
             names: NameCounts::new(ranks)?,
             links: LinkCounts::new(ranks)?,
             claims,
-            realtime: Realtime::new(volume)?,
-            named: Named::new(geo.blocks),
+            realtime: Realtime::new(&volume.sb)?,
+            named: Named::default(),
             directories: Directories::default(),
             lsn: trees.lsn,
             suspect: trees.suspect,
@@ -163,8 +158,6 @@ impl State {
             shared: trees.shared,
             position: trees.position,
             files: Files::default(),
-            tree_blocks: trees.tree_blocks,
-            has_fork_trees: false.into(),
             chunks,
         })
     }

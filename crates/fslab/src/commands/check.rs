@@ -6,13 +6,11 @@ mod modelled;
 mod passes;
 mod target;
 
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
 use ::check::report::{self, Judge, Shown};
-use ::check::{Checker, Failure, Options, Step, Target, device, ocfs2, xfs};
+use ::check::{Checker, Failure, Options, device, ocfs2, xfs};
 use fskind::Family;
 
 use crate::cli::check::{CheckArgs, CheckFormat, IoArg, LogArg, TypeArg, VerdictArg};
@@ -24,7 +22,7 @@ use crate::{exit, out};
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     if let Some(option) = args.repairing() {
         out::say(&format!(
-            "fslab: {option}: fslab check never writes, so it repairs nothing; repair with: e2fsck -f {option} {}",
+            "fslab: {option}: fslab check never writes, so it repairs nothing; repair with: e2fsck {option} {}",
             out::path(&args.target)
         ));
         return Ok(exit::FSCK_USAGE);
@@ -99,12 +97,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         Err(error) => return Err(error.into()),
     };
-    report.mounted = mounted.is_some() || device::writable(target).is_some();
-    report.unstable |= report.mounted;
-    report.next = match &other {
-        Some(other) => vec![Step::new(&other.message)],
-        None => next_steps(target, offset, &*checker, &report)?,
-    };
+    report.unstable |= mounted.is_some() || device::writable(target).is_some();
     if args.ideal {
         match device::sequential_rate(target) {
             Ok(rate) => report.set_sequential_rate(rate),
@@ -133,24 +126,6 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         }
     }
     Ok(code)
-}
-
-/// What to do next about what was found. The target is opened again: it may have been read through what records or models.
-fn next_steps(
-    path: &Path,
-    offset: u64,
-    checker: &dyn Checker,
-    report: &report::Report,
-) -> anyhow::Result<Vec<Step>> {
-    let is_device =
-        std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
-    let source = target::from_offset(target::open(path)?, offset).map_err(anyhow::Error::msg)?;
-    let target = Target {
-        path: path.to_string_lossy().into_owned(),
-        is_device,
-        offset,
-    };
-    Ok(checker.advice(&*source, report, &target))
 }
 
 /// The exit code of a request that is refused before anything is read, which is said.
@@ -298,7 +273,7 @@ fn checker(
     args: &CheckArgs,
     source: &dyn ::blockio::BlockSource,
 ) -> Result<Box<dyn Checker>, ::blockio::OpenError> {
-    let mut own = ext4::Options {
+    let own = ext4::Options {
         reference: match args.verdict {
             VerdictArg::E2fsck1470 => Reference::E2fsck1470,
             VerdictArg::E2fsck
@@ -316,7 +291,6 @@ fn checker(
     };
     let of_ext4 =
         own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
-    own.journal = own.journal.or_else(|| ExternalJournal::search(source));
     let log = xfs::Options {
         replay: args.log == LogArg::ReplayInMemory,
         device: match &args.log_device {

@@ -211,7 +211,7 @@ const PATHS: &[(&str, &str, i32)] = &[
         "device serve 7k500 --devices-file {} --fuse out",
         2,
     ),
-    ("device serve --fuse", "device serve 7k500 --fuse {}", 2),
+    ("device serve --fuse", "device serve 7k500 --size 64m --fuse {}", 2),
     (
         "device serve --store",
         "device serve 7k500 --fuse out --store {}",

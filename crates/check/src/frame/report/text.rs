@@ -4,14 +4,12 @@ use std::fmt::Write as _;
 
 use super::advice;
 use super::lines::{self, bytes, grouped, plural};
-use super::{Filesystem, Inventory, Judge, Report, Step};
+use super::{Filesystem, Inventory, Judge, Report};
 use crate::frame::cost::Cost;
 use crate::frame::finding::Finding;
 use crate::frame::log::Tally;
 use crate::frame::problem::{Class, Severity};
 
-/// Affected files that [`brief`] lists.
-const BRIEF_FILES: usize = 10;
 /// Problems that [`brief`] lists, each in a line; the rest are counted.
 const BRIEF: usize = 12;
 
@@ -29,9 +27,8 @@ pub fn text(report: &Report, judge: Judge, shown: Shown) -> String {
     let mut out = String::new();
     subject(&mut out, report);
     verdict(&mut out, report, judge);
-    affected(&mut out, report, shown.list);
     findings(&mut out, report, shown.list);
-    next(&mut out, &report.next);
+    next(&mut out, report, judge);
     if let Some(inventory) = &report.inventory {
         contents(&mut out, inventory, report.subject.filesystem.as_ref());
     }
@@ -60,22 +57,13 @@ pub fn brief(report: &Report, judge: Judge) -> String {
         .as_ref()
         .map_or("no usable superblock", |fs| fs.format);
     let unstable = if report.unstable { ", unstable" } else { "" };
-    let truncated = if advice::is_truncated(report) {
-        ", truncated"
-    } else {
-        ""
-    };
     let _ = writeln!(
         out,
-        "{}: {format}{truncated}: {}{unstable}, exit code {}",
+        "{}: {format}: {}{unstable}, exit code {}",
         lines::printable(&report.subject.name),
         verdict.word(),
         verdict.exit_code
     );
-    affected(&mut out, report, BRIEF_FILES);
-    if !report.affected.files.is_empty() {
-        out.push_str("\nfaults\n");
-    }
     let mut faults: Vec<&Tally> = in_order(report);
     faults.retain(|tally| tally.problem.is_fault());
     faults.sort_by_key(|tally| tally.problem.severity as u8);
@@ -100,45 +88,19 @@ pub fn brief(report: &Report, judge: Judge) -> String {
             plural((faults.len() - BRIEF) as u64, "kind")
         );
     }
-    next(&mut out, &report.next);
+    next(&mut out, report, judge);
     words::printable_lines(&out).into_owned()
 }
 
-/// The first files of which something is wrong, the worst first.
-fn affected(out: &mut String, report: &Report, list: usize) {
-    let affected = &report.affected;
-    if affected.files.is_empty() {
-        return;
-    }
-    out.push_str("\naffected files\n");
-    let limit = if list == 0 { usize::MAX } else { list };
-    for file in affected.files.iter().take(limit) {
-        let _ = writeln!(out, "  {}", lines::affected(file));
-    }
-    let more = affected.files.len().saturating_sub(limit) as u64;
-    if more > 0 {
-        let _ = writeln!(out, "  and {}", plural(more, "other"));
-    }
-    if affected.more > 0 {
-        let _ = writeln!(
-            out,
-            "  and what {} of that were not kept name (--keep)",
-            plural(affected.more, "finding")
-        );
-    }
-}
-
-/// What to do next; nothing where nothing is wrong. Commands are on lines of their own and never broken.
-fn next(out: &mut String, steps: &[Step]) {
+/// What to do next; nothing where nothing is wrong.
+fn next(out: &mut String, report: &Report, judge: Judge) {
+    let steps = advice::steps(report, judge);
     if steps.is_empty() {
         return;
     }
     out.push_str("\nwhat to do next\n");
-    for (number, step) in (1..).zip(steps) {
-        out.push_str(&words::wrap(&format!("  {number}. "), 5, &step.what, 78));
-        for command in &step.commands {
-            let _ = writeln!(out, "       {command}");
-        }
+    for (number, step) in (1..).zip(&steps) {
+        out.push_str(&words::wrap(&format!("  {number}. "), 5, step, 78));
     }
 }
 
@@ -185,7 +147,7 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
     );
     out.push('\n');
     if report.unstable {
-        let _ = writeln!(out, "  unstable: {}", lines::unstable(report));
+        out.push_str("  unstable: it was mounted read-write during the check\n");
     }
     let strict = &report.verdicts.strict;
     if let Some(reference) = report.reference {
@@ -243,10 +205,7 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
 
 fn findings(out: &mut String, report: &Report, list: usize) {
     let mut pass = None;
-    let (hints, others): (Vec<&Tally>, Vec<&Tally>) = in_order(report)
-        .into_iter()
-        .partition(|tally| is_idle(report, tally));
-    for tally in others {
+    for tally in in_order(report) {
         let at = tally.problem.pass;
         if pass != Some(at.number) {
             pass = Some(at.number);
@@ -262,26 +221,19 @@ fn findings(out: &mut String, report: &Report, list: usize) {
             kind(problem.class, problem.severity),
             plural(tally.count, "time")
         );
-        let kept: Vec<&Finding> = report
+        let kept = report
             .findings
             .list
             .iter()
-            .filter(|finding| finding.problem.code == problem.code)
-            .collect();
-        // What all of them say is said once.
-        let common = common_note(&kept);
-        if let Some(note) = common {
-            out.push_str(&words::wrap("    ", 4, &lines::printable(note), 78));
-        }
+            .filter(|finding| finding.problem.code == problem.code);
         let limit = if list == 0 { usize::MAX } else { list };
         let mut shown = 0;
-        for finding in kept.into_iter().take(limit) {
+        for finding in kept.take(limit) {
             shown += 1;
-            let note = finding.note.as_deref().filter(|_| common.is_none());
             let _ = writeln!(
                 out,
                 "      {}{}",
-                lines::of(finding, note),
+                lines::finding(finding),
                 mark(report, finding)
             );
         }
@@ -289,35 +241,12 @@ fn findings(out: &mut String, report: &Report, list: usize) {
             let _ = writeln!(out, "      and {} more", grouped(tally.count - shown));
         }
     }
-    if !hints.is_empty() {
-        let count = hints.iter().map(|tally| tally.count).sum();
-        let names: Vec<&str> = hints.iter().map(|tally| tally.problem.name).collect();
-        let lead = format!("\n{} (--format json lists them): ", plural(count, "hint"));
-        out.push_str(&words::wrap(&lead, 2, &names.join(", "), 78));
-    }
-}
-
-/// Whether nothing follows from a problem: it is a hint, and one that the reference program does not give.
-fn is_idle(report: &Report, tally: &Tally) -> bool {
-    let mut list = report.findings.list.iter();
-    let given = |finding: &Finding| finding.problem == tally.problem && !finding.beyond_reference;
-    tally.problem.class == Class::Optional && !list.any(given)
-}
-
-/// The note that several findings have in common, if they have.
-fn common_note<'a>(findings: &[&'a Finding]) -> Option<&'a str> {
-    let [first, rest @ ..] = findings else {
-        return None;
-    };
-    let note = first.note.as_deref()?;
-    let same = rest.iter().all(|next| next.note.as_deref() == Some(note));
-    (same && !rest.is_empty()).then_some(note)
 }
 
 /// Problems in the order of their first findings.
 fn in_order(report: &Report) -> Vec<&Tally> {
     let mut seen: Vec<&Tally> = Vec::new();
-    for finding in report.shown() {
+    for finding in &report.findings.list {
         let code = finding.problem.code;
         if seen.iter().any(|tally| tally.problem.code == code) {
             continue;

@@ -44,7 +44,10 @@ impl Twice {
 /// The check was cancelled, or outgrew its memory.
 pub(super) fn check(volume: &Volume<'_>, twice: &Twice, log: &mut Log) -> Result<(), Failure> {
     for &directory in &twice.forgotten {
-        volume.go_on()?;
+        volume.guard.hold()?;
+        if volume.progress.cancelled() {
+            return Err(Failure::Stopped);
+        }
         let candidates = same_hashes(volume, directory, TOGETHER);
         if !candidates.is_empty() {
             report(volume, directory, &candidates, twice, log);

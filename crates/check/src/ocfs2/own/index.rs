@@ -41,7 +41,10 @@ pub(crate) struct Named {
 /// The check was cancelled, or outgrew its memory.
 pub(super) fn check(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u64, Failure> {
     for (&directory, named) in &state.index_sums {
-        volume.go_on()?;
+        volume.guard.hold()?;
+        if volume.progress.cancelled() {
+            return Err(Failure::Stopped);
+        }
         let mut index = Index {
             volume,
             log,

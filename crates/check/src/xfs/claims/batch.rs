@@ -83,13 +83,11 @@ impl Claims {
         let follows = |one: &FileExtent, next: &FileExtent| place(one) + one.length == place(next);
         for run in extents.chunk_by(follows) {
             let length = run.iter().map(|one| one.length).sum();
-            let start = place(&run[0]);
-            if self.change(&mut window, |blocks| blocks.take_free(start, length)) {
+            if window.blocks.take_free(place(&run[0]), length) {
                 continue;
             }
             for one in run {
-                let start = place(one);
-                if !self.change(&mut window, |blocks| blocks.take(start, one.length)) {
+                if !window.blocks.take(place(one), one.length) {
                     lock(&self.conflicts).push(one.conflict());
                 }
             }

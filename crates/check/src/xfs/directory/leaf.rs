@@ -4,7 +4,7 @@ use ondisk::bytes::be16;
 use ondisk::xfs::da::{self, LEAF1, LEAF1_3, LEAFN, LEAFN_3};
 use ondisk::xfs::directory::{NULL_ADDRESS, NULL_BEST, leaf_entry, leaf1_bests, leaf1_bests_at};
 
-use super::{Alike, Block, leaf_header, pair};
+use super::{Block, leaf_header, pair};
 use crate::Problem;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
@@ -26,8 +26,7 @@ pub(crate) struct Leaf {
     pub(crate) hashes: (u32, u32),
     /// Entries.
     pub(crate) count: u16,
-    /// Hash and address of entries whose names may be equal to others: of the same hash, and below nodes those of the first and the last
-    /// hash, which a neighbour may have as well.
+    /// Addresses of entries that have the hash of the entry before.
     pub(crate) alike: Vec<(u32, u32)>,
 }
 
@@ -64,7 +63,7 @@ pub(crate) fn judge(
         count,
         ..Leaf::default()
     };
-    entries(rules, block, codes, (stale, only), &mut leaf, sink);
+    entries(rules, block, codes, stale, &mut leaf, sink);
     if only {
         if da::forw(bytes) != 0 || da::back(bytes) != 0 {
             sink.find(block.about(&DIR_LEAF1_HEADER).note("neighbours"));
@@ -103,15 +102,14 @@ fn entries(
     rules: &Rules,
     block: &Block<'_>,
     codes: &Codes,
-    (stale, only): (u16, bool),
+    stale: u16,
     leaf: &mut Leaf,
     sink: &mut impl Sink,
 ) {
-    let (mut found, mut last, mut ordered) = (0_u16, 0_u32, true);
-    let mut alike = Alike::default();
+    let (mut found, mut last, mut ordered) = (0_u16, (0_u32, NULL_ADDRESS), true);
     for nth in 0..usize::from(leaf.count) {
         let (hash, address) = leaf_entry(rules.geometry.v5, block.bytes, nth);
-        ordered &= hash >= last;
+        ordered &= hash >= last.0;
         if nth == 0 {
             leaf.hashes.0 = hash;
         }
@@ -120,11 +118,12 @@ fn entries(
             found += 1;
         } else {
             leaf.names = leaf.names.wrapping_add(pair(hash, address));
-            alike.add(hash, address, !only && hash == leaf.hashes.0);
+            if hash == last.0 && last.1 != NULL_ADDRESS {
+                leaf.alike.push((last.1, address));
+            }
         }
-        last = hash;
+        last = (hash, address);
     }
-    leaf.alike = alike.finish(!only);
     if !ordered {
         sink.find(block.about(codes.order).note("hashes are not ascending"));
     }

@@ -1,7 +1,6 @@
 //! Extents of files whose blocks were taken before.
 
 use super::owners::{Before, Owners};
-use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::xfs::claims::Conflict;
@@ -17,21 +16,12 @@ use crate::xfs::xfs_repair::problems::{
 const LOOKED_AT: usize = 100_000;
 
 /// Judges the conflicts.
-///
-/// # Errors
-/// The check was cancelled, or outgrew its memory.
-pub(super) fn run(
-    volume: &Volume<'_>,
-    state: &State,
-    owners: &mut Owners,
-    log: &mut Log,
-) -> Result<(), Failure> {
+pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: &mut Log) {
     let mut conflicts = state.claims.take_conflicts();
     conflicts.sort_unstable_by_key(|one| (one.owner.ino, one.fsblock));
     let rest = conflicts.len().saturating_sub(LOOKED_AT);
     conflicts.truncate(LOOKED_AT);
     for conflict in &conflicts {
-        volume.go_on()?;
         let geo = &volume.geo;
         let (ag, start) = (
             geo.ag_of(conflict.fsblock) as u32,
@@ -43,7 +33,6 @@ pub(super) fn run(
             Finding::new(problem)
                 .inode(conflict.owner.ino)
                 .block(conflict.fsblock)
-                .blocks(conflict.length.into())
                 .note(format!(
                     "{} blocks of its {} fork; taken before by {}",
                     conflict.length,
@@ -62,7 +51,6 @@ pub(super) fn run(
             rest as u64,
         );
     }
-    Ok(())
 }
 
 fn problem(volume: &Volume<'_>, conflict: &Conflict, before: Before) -> &'static Problem {

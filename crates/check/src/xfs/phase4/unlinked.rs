@@ -6,43 +6,30 @@ use ondisk::xfs::ag::UNLINKED_BUCKETS;
 use ondisk::xfs::dinode::Inode;
 use ondisk::xfs::geometry::NULL_AGINO;
 
-use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::UNLINKED_LIST;
 
-/// Inodes of a group's lists that are followed at most.
+/// Inodes of a list that are followed at most.
 const LONGEST: usize = 1 << 20;
 
 /// Walks the lists of all groups.
-///
-/// # Errors
-/// The check was cancelled, or outgrew its memory.
-pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
+pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) {
     for (ag, headers) in state.groups.iter().enumerate() {
         let Some(agi) = &headers.agi else { continue };
-        // An inode is in one list, once: each is read once, whatever the lists are.
-        let mut met = BTreeSet::new();
         for (bucket, head) in agi.agi_unlinked.iter().enumerate() {
-            list(volume, ag as u32, (bucket, head.get()), &mut met, log)?;
+            list(volume, ag as u32, bucket, head.get(), log);
         }
     }
-    Ok(())
 }
 
-fn list(
-    volume: &Volume<'_>,
-    ag: u32,
-    (bucket, head): (usize, u32),
-    met: &mut BTreeSet<u32>,
-    log: &mut Log,
-) -> Result<(), Failure> {
+fn list(volume: &Volume<'_>, ag: u32, bucket: usize, head: u32, log: &mut Log) {
     let geo = &volume.geo;
+    let mut met = BTreeSet::new();
     let mut at = head;
     while at != NULL_AGINO && met.len() < LONGEST {
-        volume.go_on()?;
         let ino = geo.ino(ag, at);
         let mut wrong = |what: &str| {
             log.add(
@@ -52,12 +39,10 @@ fn list(
             );
         };
         if !geo.is_inode(ino) || geo.ino_ag(ino) != u64::from(ag) {
-            wrong("the list leads to an inode that cannot exist");
-            break;
+            return wrong("the list leads to an inode that cannot exist");
         }
         if !met.insert(at) {
-            wrong("this or another list has the inode already");
-            break;
+            return wrong("the list leads back to this inode");
         }
         if at as usize % UNLINKED_BUCKETS != bucket {
             wrong("the inode belongs to another bucket");
@@ -68,8 +53,7 @@ fn list(
             .read_at(&mut bytes, geo.ino_offset(ino))
             .is_err()
         {
-            wrong("the inode cannot be read");
-            break;
+            return wrong("the inode cannot be read");
         }
         let inode = Inode::new(geo, &bytes);
         if inode.mode() == 0 || inode.nlink() > 0 {
@@ -77,5 +61,4 @@ fn list(
         }
         at = inode.next_unlinked();
     }
-    Ok(())
 }

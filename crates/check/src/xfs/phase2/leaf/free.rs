@@ -92,7 +92,8 @@ fn multiple(
     start: u32,
     length: u32,
 ) -> &'static crate::frame::problem::Problem {
-    if trees.uses.are_only(ag, start, length, Use::Inodes) {
+    let uses = trees.uses.of(ag, start, length);
+    if !uses.is_empty() && uses.iter().all(|one| one.2 == Use::Inodes) {
         &FREE_INOBT
     } else {
         &FSBT_MULTIPLE
