@@ -254,7 +254,7 @@ mod tests {
         let missing = Record::read(&folder.path().join("none")).unwrap_err();
         assert!(missing.to_string().contains("none: "), "{missing}");
         let folder = Record::read(folder.path()).unwrap_err().to_string();
-        assert!(folder.ends_with("not a regular file"), "{folder}");
+        assert!(folder.ends_with("it is a folder, not a file"), "{folder}");
     }
 
     #[test]
