@@ -226,13 +226,16 @@ fn every_command_keeps_to_the_table_needs_root() {
     }
 }
 
+/// Makes of a fleet at the first path something that root must not obey; the second is a place outside.
+type Change = fn(&Path, &Path);
+
 /// A fleet of root's own, with one thing in it that is not as root made it.
 #[test]
 fn a_fleet_with_links_or_files_of_others_is_refused_needs_root() {
     if !is_root() {
         return;
     }
-    let changes: [(&str, fn(&Path, &Path)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("parts: refused: it is a symbolic link", |fleet, victim| {
             fs::remove_dir(fleet.join("parts")).unwrap();
             symlink(victim, fleet.join("parts")).unwrap();

@@ -401,7 +401,7 @@ const PATHS: &[(&str, &str, i32)] = &[
     (
         "trace record --out",
         "trace record /dev/null -o {} --seconds 1",
-        2,
+        1,
     ),
     (
         "trace record <DEV>",
