@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use common::{Scratch, assert_code, example_run, run_in, stderr};
 use fixtures::block_trace::Forge;
@@ -211,7 +211,11 @@ const PATHS: &[(&str, &str, i32)] = &[
         "device serve 7k500 --devices-file {} --fuse out",
         2,
     ),
-    ("device serve --fuse", "device serve 7k500 --size 64m --fuse {}", 2),
+    (
+        "device serve --fuse",
+        "device serve 7k500 --size 64m --fuse {}",
+        2,
+    ),
     (
         "device serve --store",
         "device serve 7k500 --fuse out --store {}",
@@ -533,7 +537,7 @@ fn scratch() -> Scratch {
 fn fault(output: &Output, begun: Instant, code: i32, node: &str) -> Option<String> {
     let text = stderr(output);
     let lines = text.lines().filter(|line| line.starts_with("fslab: "));
-    if begun.elapsed() > Duration::from_secs(15) || output.status.code().is_none() {
+    if begun.elapsed() > testkit::HANGS || output.status.code().is_none() {
         return Some(format!("{:?}, {:?}", output.status, begun.elapsed()));
     }
     // A plan, and a list of what is in a cache that is not there, need no such folder.
