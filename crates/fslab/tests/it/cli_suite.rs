@@ -178,7 +178,7 @@ suite!(kernel_add, ["kernel", "add"], printing = |scratch| {
     let image = scratch.join("vmlinux");
     std::fs::write(&image, b"\x7fELF Linux version 6.6.1 (me)").unwrap();
     with_path("mine --cache cache --kernel", &image, "")
-}, missing = ["mine", "--kernel", "no-such-thing"] => 1);
+}, missing = ["mine", "--kernel", "no-such-thing"] => 2);
 
 suite!(doctor, ["doctor"], printing = |_scratch| Vec::<String>::new(), missing = ["no-such-thing"] => 2);
 

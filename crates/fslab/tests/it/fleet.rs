@@ -435,7 +435,7 @@ fn slurm_runs_six_blocks_on_three_nodes_needs_root() {
             .collect::<String>()
     };
     assert!(output.status.success(), "{}{}", stderr(&output), logs());
-    let until = Instant::now() + std::time::Duration::from_secs(180);
+    let until = Instant::now() + std::time::Duration::from_secs(600);
     while !stdout(&words(&scratch, "fleet status run")).contains("6 of 6 blocks are whole") {
         assert!(Instant::now() < until, "{}", logs());
         std::thread::sleep(std::time::Duration::from_millis(200));
