@@ -37,14 +37,14 @@ const VIRTIO: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
 /// Time limits of a test boot on User-mode Linux.
 const UML_LIMITS: Limits = Limits {
     first_line: Duration::from_secs(40),
-    silence: Duration::from_secs(20),
-    whole: Duration::from_secs(60),
+    silence: Duration::from_secs(40),
+    whole: Duration::from_secs(120),
 };
 /// Time limits of a test boot under QEMU, which may emulate the processor.
 const QEMU_LIMITS: Limits = Limits {
     first_line: Duration::from_secs(90),
-    silence: Duration::from_secs(30),
-    whole: Duration::from_secs(150),
+    silence: Duration::from_secs(90),
+    whole: Duration::from_secs(300),
 };
 /// How long KVM may take to its first line before emulation is tried.
 const KVM_FIRST_LINE: Duration = Duration::from_secs(10);
