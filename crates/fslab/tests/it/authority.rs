@@ -285,7 +285,7 @@ fn a_fleet_with_links_or_files_of_others_is_refused_needs_root() {
             assert!(line.contains(why), "{command}: {line}");
         }
         assert_eq!(listing(&scratch.join("victim")), "", "{why}");
-        // The folder by a link, which whoever made it may change.
+        // The folder by a link, which its owner may change.
         symlink(scratch.join("fleet"), scratch.join("link")).unwrap();
         let output = called(&scratch, "fleet status link/");
         assert_code(&output, 5);

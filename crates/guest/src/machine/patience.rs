@@ -189,7 +189,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
 
-    /// A machine whose threads run and wait so many milliseconds in each second; returns when a limit of [`LIMIT`] is over, in seconds.
+    /// A machine whose threads run and wait for the given milliseconds of each second; returns when a limit of [`LIMIT`] is over, in seconds.
     fn ends_after(each_second: &[(u64, u64)]) -> (u64, Waited) {
         let mut time = OwnTime::default();
         let mut threads: Threads = (0..each_second.len() as u32)

@@ -48,12 +48,12 @@ pub(super) const fn at(offset: u64, magic: &'static [u8]) -> Mark {
     }
 }
 
-/// So many bytes before the end of the last whole sector.
+/// This number of bytes before the end of the last whole sector.
 pub(super) const fn end(back: u64, magic: &'static [u8]) -> Mark {
     aligned(512, back, magic)
 }
 
-/// So many bytes before the last multiple of `align`.
+/// This number of bytes before the last multiple of `align`.
 pub(super) const fn aligned(align: u64, back: u64, magic: &'static [u8]) -> Mark {
     Mark {
         base: Base::End { align, back },
