@@ -242,7 +242,11 @@ fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_room_needs_uml_needs_r
     let mut child = begun(temp.path());
     child.kill().unwrap();
     child.wait().unwrap();
-    let full = Full::over(&temp.path().join("run/guests"));
+    // What the killed run had begun there would be hidden by the mount, and so not be swept.
+    let guests = temp.path().join("run/guests");
+    fs::remove_dir_all(&guests).unwrap();
+    fs::create_dir(&guests).unwrap();
+    let full = Full::over(&guests);
     let output = run_in(temp.path(), &["resume", "run"]);
     assert_code(&output, 6);
     let line = error_line(&output);

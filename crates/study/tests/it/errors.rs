@@ -383,7 +383,7 @@ fn names_and_files_that_are_not_there() {
 fn files_that_are_no_studies() {
     let error = |bytes: &[u8]| outcome(bytes, &Overrides::default()).unwrap_err();
     assert!(error(&[b'a', 0xff, 0xfe]).contains("not UTF-8 text at byte 1"));
-    assert!(error(&vec![b'#'; 300 << 10]).contains("larger than 256 KiB"));
+    assert!(error(&vec![b'#'; 300 << 10]).contains("more than 256 KiB"));
     assert!(error(&[0; 100]).starts_with("x.toml:1: "));
     let deep = format!("a = {}{}", "[".repeat(10_000), "]".repeat(10_000));
     assert!(error(deep.as_bytes()).contains("x.toml:1: "));

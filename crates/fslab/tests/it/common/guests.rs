@@ -107,8 +107,8 @@ pub(crate) fn holders(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Asserts that there is no process, mount or loop device of this folder, and that the run has only its usual files.
-pub(crate) fn nothing_is_left(folder: &Path) {
+/// Asserts that there is no process, mount or loop device of this folder.
+pub(crate) fn nothing_is_held(folder: &Path) {
     let begun = Instant::now();
     while !holders(folder).is_empty() {
         let alive = holders(folder);
@@ -127,6 +127,11 @@ pub(crate) fn nothing_is_left(folder: &Path) {
             disk.path().display()
         );
     }
+}
+
+/// Asserts that nothing is held, and that the run has only its usual files.
+pub(crate) fn nothing_is_left(folder: &Path) {
+    nothing_is_held(folder);
     let run = folder.join("run");
     if !run.exists() {
         return;
