@@ -56,21 +56,8 @@ pub fn run(image: &Path) -> Option<Run> {
 /// # Panics
 /// There is no shell.
 pub fn run_within(image: &Path, limits: Limits) -> Option<Run> {
-    let Limits {
-        seconds,
-        memory_kib,
-    } = limits;
-    let script = format!(
-        "ulimit -c 0; ulimit -v {memory_kib}; exec timeout -s KILL {seconds} fsck.ocfs2 -fn \"$1\""
-    );
-    let output = Command::new("sh")
-        .args(["-c", &script, "sh"])
-        .arg(image)
-        .env("LC_ALL", "C")
-        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
-        .stdin(Stdio::null())
-        .output()
-        .expect("these tests need a shell");
+    let output = command(image, "-fn", limits).output();
+    let output = output.expect("these tests need a shell");
     let text = [output.stdout, b"\n".to_vec(), output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
     let status = output.status;
@@ -89,6 +76,29 @@ pub fn run_within(image: &Path, limits: Limits) -> Option<Run> {
         }
     }
     Some(Run { ended, codes, text })
+}
+
+/// fsck.ocfs2 with these options, within these limits. It locks a cache as large as the volume into memory, if it may: of 160 MiB that is 0.7
+/// of its 0.9 seconds. Here it may not.
+pub fn command(image: &Path, options: &str, limits: Limits) -> Command {
+    let Limits {
+        seconds,
+        memory_kib,
+    } = limits;
+    let script = format!(
+        "ulimit -c 0; ulimit -l 0; ulimit -v {memory_kib}; unlocked=; \
+         [ \"$(id -u)\" != 0 ] || unlocked='setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock'; \
+         exec $unlocked timeout -s KILL {seconds} fsck.ocfs2 {options} \"$1\""
+    );
+    // By its whole path: with another PATH, a name would be looked up after a fork, which copies the tables of this process's memory.
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", &script, "sh"])
+        .arg(image)
+        .env("LC_ALL", "C")
+        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+        .stdin(Stdio::null());
+    command
 }
 
 /// The code at the start of a line. A line without an end may come before it.

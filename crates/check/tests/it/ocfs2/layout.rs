@@ -1,11 +1,12 @@
 //! The report in the layout of fsck.ocfs2 -fn -tt, line by line.
 
 use std::path::Path;
-use std::process::Command;
 
 use blockio::{Mode, open};
 use check::report::{Judge, ocfs2};
 use check::{Checker as _, Options, Silent};
+
+use testkit::fsck_ocfs2::{self, Limits};
 
 use super::population::populated;
 use super::volume::{Image, Made};
@@ -18,12 +19,8 @@ const MADE: Made = Made {
 
 /// What fsck.ocfs2 prints on stdout.
 fn reference(image: &Path) -> String {
-    let output = Command::new("fsck.ocfs2")
-        .args(["-fn", "-tt"])
-        .arg(image)
-        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
-        .output()
-        .unwrap();
+    let mut command = fsck_ocfs2::command(image, "-fn -tt", Limits::default());
+    let output = command.output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

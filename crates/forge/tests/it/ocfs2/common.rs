@@ -9,6 +9,7 @@ use forge::ocfs2::{Ocfs2, Options};
 use forge::population::{FileKind, Listed, Population, Profile};
 use forge::{Image as _, Written};
 use ondisk::ocfs2::Superblock;
+use testkit::fsck_ocfs2::{self, Limits};
 
 /// A forged volume in a folder of its own.
 pub(crate) struct Forged {
@@ -65,11 +66,8 @@ pub(crate) struct Fsck {
 }
 
 pub(crate) fn fsck(image: &Path) -> Fsck {
-    let output = Command::new("fsck.ocfs2")
-        .args(["-fn", "-tt"])
-        .arg(image)
-        .output()
-        .expect("fsck.ocfs2 starts");
+    let mut command = fsck_ocfs2::command(image, "-fn -tt", Limits::default());
+    let output = command.output().expect("fsck.ocfs2 starts");
     let text = [&output.stdout, &output.stderr].map(|part| String::from_utf8_lossy(part));
     Fsck {
         code: output.status.code(),

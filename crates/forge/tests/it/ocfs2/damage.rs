@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::FileExt as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::sync::Mutex;
 
+use fixtures::undo::Undo;
 use forge::damage::ocfs2::{Base, Case, End, Volume, all};
 use forge::ocfs2::FeatureLevel;
+
+use testkit::fsck_ocfs2::{self, Ended, Limits};
 
 use super::common::{Forged, forge, options, scratch, tools};
 
@@ -84,64 +84,30 @@ fn with_quota() -> (PathBuf, tempfile::TempDir) {
 
 /// What fsck.ocfs2 makes of an image: its end, and the codes.
 fn judge(image: &Path) -> (Option<End>, BTreeSet<String>, String) {
-    let out = image.with_extension("out");
-    let mut child = Command::new("fsck.ocfs2")
-        .arg("-fn")
-        .arg(image)
-        .stdin(Stdio::null())
-        .stdout(fs::File::create(&out).unwrap())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let begin = Instant::now();
-    let end = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => {
-                break Some(match (status.code(), status.signal()) {
-                    (Some(0), _) => End::Complete,
-                    (Some(code), _) => End::Exit(code),
-                    (None, signal) => End::Signal(signal.unwrap_or(0)),
-                });
-            }
-            None if begin.elapsed() > Duration::from_secs(60) => {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                break None;
-            }
-            None => std::thread::sleep(Duration::from_millis(2)),
-        }
+    let limits = Limits {
+        seconds: 60,
+        ..Limits::default()
     };
-    let text = String::from_utf8_lossy(&fs::read(&out).unwrap()).into_owned();
-    let codes = text
-        .lines()
-        .filter_map(|line| line.strip_prefix('[')?.split_once(']'))
-        .map(|(code, _)| code.to_owned())
-        .collect();
-    (end, codes, text)
+    let run =
+        fsck_ocfs2::run_within(image, limits).expect("mkfs.ocfs2 is there and fsck.ocfs2 is not");
+    let end = match run.ended {
+        Ended::Endless => None,
+        Ended::Code(0) => Some(End::Complete),
+        Ended::Code(code) if code > 128 => Some(End::Signal(code - 128)),
+        Ended::Code(code) => Some(End::Exit(code)),
+    };
+    (end, run.codes.into_keys().collect(), run.text)
 }
 
-/// Copies an image and leaves zeros out.
-fn copy(from: &[u8], to: &Path) {
-    let file = fs::File::create(to).unwrap();
-    file.set_len(from.len() as u64).unwrap();
-    for (nth, piece) in from.chunks(4096).enumerate() {
-        if piece.iter().any(|byte| *byte != 0) {
-            file.write_all_at(piece, nth as u64 * 4096).unwrap();
-        }
-    }
-}
-
-/// What is not as the case says.
-fn fault(case: &Case, sound: &[u8], folder: &Path) -> Option<String> {
-    let mut bytes = sound.to_vec();
-    let made = Volume::open(&mut bytes).and_then(|mut volume| case.apply(&mut volume));
+/// What is not as the case says. The image is sound again afterwards.
+fn fault(case: &Case, image: &Path) -> Option<String> {
+    let mut undo = Undo::open(image).unwrap();
+    let made = Volume::open(&mut undo).and_then(|mut volume| case.apply(&mut volume));
     if let Err(error) = made {
         return Some(format!("{}: {error}", case.name));
     }
-    let image = folder.join(case.name);
-    copy(&bytes, &image);
-    let (end, found, text) = judge(&image);
-    fs::remove_file(&image).unwrap();
+    let (end, found, text) = judge(image);
+    undo.back().unwrap();
     let codes = case.also.iter().chain([&case.code]);
     let expected: BTreeSet<String> = codes
         .filter(|code| !code.is_empty())
@@ -170,14 +136,14 @@ fn each_case_is_what_the_reference_prints() {
     // FSLAB_CASE=part-of-a-name for some alone.
     let only = std::env::var("FSLAB_CASE").unwrap_or_default();
     let cases: Vec<&Case> = all().filter(|case| case.name.contains(&only)).collect();
-    let mut bases: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let mut bases = BTreeMap::new();
     for case in &cases {
         let name = format!("{:?}", case.base);
         bases.entry(name).or_insert_with(|| {
-            let (image, _dir) = base(case.base);
+            let (image, dir) = base(case.base);
             let (end, codes, text) = judge(&image);
             assert_eq!((end, codes.len()), (Some(End::Complete), 0), "{text}");
-            fs::read(image).unwrap().into()
+            (image, dir)
         });
     }
     let wrong = Mutex::new(Vec::new());
@@ -186,8 +152,12 @@ fn each_case_is_what_the_reference_prints() {
             let (cases, bases, wrong, folder) = (&cases, &bases, &wrong, folder.path());
             scope.spawn(move || {
                 for case in cases.iter().skip(part).step_by(4) {
-                    let sound = &bases[&format!("{:?}", case.base)];
-                    wrong.lock().unwrap().extend(fault(case, sound, folder));
+                    let base = format!("{:?}", case.base);
+                    let image = folder.join(format!("{base}-{part}"));
+                    if !image.exists() {
+                        fs::copy(&bases[&base].0, &image).unwrap();
+                    }
+                    wrong.lock().unwrap().extend(fault(case, &image));
                 }
             });
         }
