@@ -49,28 +49,29 @@ fn replaced(text: &str, line: usize, value: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts every value into every line.
-fn every_value_is_answered(text: &str) {
+/// Puts one in so many of the values into every line, other ones into the next.
+fn values_are_answered(text: &str, one_in: usize) {
     let keys = text.lines().enumerate();
     let keys = keys.filter(|(_, text)| text.starts_with(char::is_lowercase));
     let (mut count, mut refused) = (0, 0);
     for (line, _) in keys {
-        count += 1;
-        for value in VALUES {
+        for value in VALUES.iter().skip(line % one_in).step_by(one_in) {
+            count += 1;
             refused += usize::from(!run(&replaced(text, line, value), &Overrides::default()));
         }
     }
-    assert!(refused > count, "{refused} of {}", count * VALUES.len());
+    assert!(refused > count / VALUES.len(), "{refused} of {count}");
 }
 
 #[test]
 fn any_value_in_any_place_of_journal_is_answered() {
-    every_value_is_answered(JOURNAL);
+    values_are_answered(JOURNAL, 1);
 }
 
+/// It is four times as long in planning as the journal.
 #[test]
-fn any_value_in_any_place_of_fsck_scale_is_answered() {
-    every_value_is_answered(FSCK_SCALE);
+fn values_in_every_place_of_fsck_scale_are_answered() {
+    values_are_answered(FSCK_SCALE, 4);
 }
 
 proptest! {
