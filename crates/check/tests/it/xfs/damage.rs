@@ -4,12 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io;
 
 use check::report::Judge;
+use fixtures::undo::Undo;
 use forge::damage::xfs::{Base, Volume, all};
-use forge::damage::{ImageFile, Medium};
 use testkit::xfs_profile::every_form;
 
 use super::volume::{Forged, forged, lines, report, tools};
@@ -21,29 +19,6 @@ fn base(base: Base) -> Forged {
         Base::Old => "nocrc",
     };
     forged("400M", features, &every_form(0.9, "1-2"))
-}
-
-/// An image whose changes are taken back.
-struct Undo {
-    image: ImageFile,
-    before: Vec<(u64, Vec<u8>)>,
-}
-
-impl Medium for Undo {
-    fn size(&self) -> u64 {
-        self.image.size()
-    }
-
-    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.image.read(at, bytes)
-    }
-
-    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut old = vec![0; bytes.len()];
-        self.image.read(at, &mut old)?;
-        self.before.push((at, old));
-        self.image.write(at, bytes)
-    }
 }
 
 /// What else a case may be called: the field that it changes makes something before it impossible.
@@ -87,12 +62,8 @@ fn every_case_has_its_exit_code_and_its_code() {
     let mut wrong = String::new();
     for case in all() {
         let forged = images.entry(case.base).or_insert_with(|| base(case.base));
-        let file = File::options().read(true).write(true).open(&forged.image);
-        let mut medium = Undo {
-            image: ImageFile::new(file.unwrap()).unwrap(),
-            before: Vec::new(),
-        };
-        let mut volume = Volume::open(&mut medium).unwrap();
+        let mut undo = Undo::open(&forged.image).unwrap();
+        let mut volume = Volume::open(&mut undo).unwrap();
         case.apply(&mut volume).unwrap();
         let found = report(&forged.image, 2);
         let code = found.verdict(Judge::Reference).exit_code;
@@ -113,9 +84,7 @@ fn every_case_has_its_exit_code_and_its_code() {
                 writeln!(wrong, "    {line}").unwrap();
             }
         }
-        for (at, old) in medium.before.iter().rev() {
-            medium.image.write(*at, old).unwrap();
-        }
+        undo.back().unwrap();
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
