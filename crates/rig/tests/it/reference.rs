@@ -43,14 +43,14 @@ fn a_limited_image_reads_at_its_limit_needs_root() {
     println!("{measured:#?}");
     for rates in [&measured.sequential, &measured.sequential_direct] {
         assert_eq!(rates.len(), 3);
-        // Not faster than what a second and two slices of the throttle allow; slower when others keep the machine busy.
+        // Never faster; slower when others keep the machine busy.
         let most = rates.iter().copied().fold(0.0, f64::max) / limit as f64;
-        assert!((0.1..=1.3).contains(&most), "{most:.3} of the limit");
+        assert!((0.1..=1.15).contains(&most), "{most:.3} of the limit");
     }
     let most = limit as f64 / 4096.0;
     let rate = measured.random_reads_per_s;
     assert!(
-        rate > 10.0 && rate <= most * 1.3,
+        rate > 10.0 && rate <= most * 1.1,
         "{rate} of at most {most}"
     );
     let [p50, p99, max] = measured.random_us;

@@ -9,8 +9,7 @@ use crate::export::Format;
 use crate::select::Selector;
 use crate::store::Store;
 
-/// Each kernel with each kind of tags, stopped and not.
-const RUNS: u64 = 60;
+const RUNS: u64 = 200;
 
 fn like(number: u64) -> Like {
     let kernels = ["6.1.140", "6.12.48", "6.12.49-cloud", "6.18-rc3"];
@@ -31,7 +30,7 @@ fn like(number: u64) -> Like {
 }
 
 #[test]
-fn both_stores_answer_alike() {
+fn both_stores_answer_alike_about_200_runs() {
     let Some(server) = Place::server() else {
         return;
     };
@@ -79,20 +78,20 @@ fn same(one: &mut Store, other: &mut Store) {
         "study=none",
     ] {
         let selector: Selector = text.parse().unwrap();
-        let (mut found, mut found_there) = (
+        let (mut found, mut there) = (
             one.select(&selector).unwrap(),
             other.select(&selector).unwrap(),
         );
         // Numbers of series are of each store.
         for cell in found
             .iter_mut()
-            .chain(&mut found_there)
+            .chain(&mut there)
             .flat_map(|run| &mut run.cells)
         {
             cell.series = 0;
         }
         assert_eq!(found.is_empty(), text == "study=none", "{text}");
-        assert!(found == found_there, "{text}");
+        assert!(found == there, "{text}");
         assert!(
             one.runs(&selector).unwrap() == other.runs(&selector).unwrap(),
             "{text}"
@@ -104,14 +103,14 @@ fn same(one: &mut Store, other: &mut Store) {
         };
         let (mut left, mut right) = (Vec::new(), Vec::new());
         let exported = one.export(&selector, format, &mut left);
-        let there = other.export(&selector, format, &mut right);
+        let also = other.export(&selector, format, &mut right);
         if found.is_empty() {
-            for answer in [exported, there] {
+            for answer in [exported, also] {
                 let refused = matches!(answer, Err(Error::NothingSelected { .. }));
                 assert!(refused, "{text}: {answer:?}");
             }
         } else {
-            assert_eq!(exported.unwrap(), there.unwrap());
+            assert_eq!(exported.unwrap(), also.unwrap());
         }
         assert!(left == right, "{text} {format:?}");
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use blockio::{Mode, open};
 use check::report::{Judge, ocfs2};
 use check::{Checker as _, Options, Silent};
-
 use testkit::fsck_ocfs2::{self, Limits};
 
 use super::population::populated;

@@ -104,6 +104,7 @@ fn fault(case: &Case, image: &Path) -> Option<String> {
     let mut undo = Undo::open(image).unwrap();
     let made = Volume::open(&mut undo).and_then(|mut volume| case.apply(&mut volume));
     if let Err(error) = made {
+        undo.back().unwrap();
         return Some(format!("{}: {error}", case.name));
     }
     let (end, found, text) = judge(image);
@@ -155,7 +156,9 @@ fn each_case_is_what_the_reference_prints() {
                     let base = format!("{:?}", case.base);
                     let image = folder.join(format!("{base}-{part}"));
                     if !image.exists() {
-                        fs::copy(&bases[&base].0, &image).unwrap();
+                        let mut copy = Command::new("cp");
+                        copy.arg("--sparse=always").args([&bases[&base].0, &image]);
+                        assert!(copy.status().unwrap().success());
                     }
                     wrong.lock().unwrap().extend(fault(case, &image));
                 }

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io;
 
+use fixtures::undo::Undo;
 use forge::damage::xfs::{Base, Volume, all, is_volume};
-use forge::damage::{ImageFile, Medium};
-
 use testkit::xfs_profile::every_form;
 
 use super::common::{Forged, assert_clean, featured, forge, repair, tools};
@@ -29,29 +26,6 @@ fn base(base: Base) -> Forged {
     forged
 }
 
-/// An image whose changes are taken back.
-struct Undo {
-    image: ImageFile,
-    before: Vec<(u64, Vec<u8>)>,
-}
-
-impl Medium for Undo {
-    fn size(&self) -> u64 {
-        self.image.size()
-    }
-
-    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.image.read(at, bytes)
-    }
-
-    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut old = vec![0; bytes.len()];
-        self.image.read(at, &mut old)?;
-        self.before.push((at, old));
-        self.image.write(at, bytes)
-    }
-}
-
 #[test]
 fn every_case_is_reported_as_it_says() {
     if !tools() {
@@ -61,21 +35,14 @@ fn every_case_is_reported_as_it_says() {
     let mut wrong = String::new();
     for case in all() {
         let forged = images.entry(case.base).or_insert_with(|| base(case.base));
-        let file = File::options().read(true).write(true).open(&forged.image);
-        let mut medium = Undo {
-            image: ImageFile::new(file.unwrap()).unwrap(),
-            before: Vec::new(),
-        };
-        let mut volume = Volume::open(&mut medium).unwrap();
+        let mut undo = Undo::open(&forged.image).unwrap();
+        let mut volume = Volume::open(&mut undo).unwrap();
         if let Err(error) = case.apply(&mut volume) {
             writeln!(wrong, "## {}: {error}", case.name).unwrap();
+            undo.back().unwrap();
             continue;
         }
-        let changed = medium.before.iter().any(|(at, old)| {
-            let mut now = vec![0; old.len()];
-            medium.image.read(*at, &mut now).unwrap();
-            now != *old
-        });
+        let changed = undo.changed().unwrap();
         let (code, text) = repair(&forged.image);
         let said = match case.says {
             Some(words) => code == Some(1) && text.contains(words),
@@ -90,9 +57,7 @@ fn every_case_is_reported_as_it_says() {
                 writeln!(wrong, "    {line}").unwrap();
             }
         }
-        for (at, old) in medium.before.iter().rev() {
-            medium.image.write(*at, old).unwrap();
-        }
+        undo.back().unwrap();
     }
     for (base, forged) in images {
         assert_clean(&forged.image, &format!("{base:?} at the end"));
