@@ -1,7 +1,8 @@
 //! Damaged XFS filesystems, checked by `check` and by the installed `xfs_repair -n`: does one end with 1 where the other ends with 0?
 //!
 //! What is done. Small sound filesystems of several feature sets are forged, others are filled by the kernel: shared and
-//! fragmented files, removed ones, small blocks, large directory blocks. `xfs_db -x` changes one field of one object in a copy (`fuzz -d`
+//! fragmented files, removed ones, small and large blocks, large directory blocks, large sectors, one allocation group, a log and a
+//! realtime part on devices of their own. `xfs_db -x` changes one field of one object in a copy (`fuzz -d`
 //! with each of its verbs; checksums are corrected, or left wrong in one of eight cases), or writes over blocks of a kind (`blocktrash`). The
 //! objects are the headers of an allocation group, the roots and first leaves of its btrees, inodes of each type and form, and blocks of
 //! directories, attributes, fork btrees and symbolic links. Fields are those that `print` names, with the first and last element of
@@ -111,10 +112,18 @@ impl Outcome {
     }
 }
 
+/// Devices that a filesystem has beside its own. Nothing in them is damaged.
+#[derive(Debug, Default)]
+struct Devices {
+    log: Option<PathBuf>,
+    realtime: Option<PathBuf>,
+}
+
 /// A sound filesystem, and what of it is damaged.
 struct Base {
     name: &'static str,
     image: PathBuf,
+    devices: Devices,
     targets: Vec<Target>,
 }
 
@@ -260,8 +269,8 @@ fn judge(arguments: &Arguments, bases: &[Base], number: u64, image: &Path) -> Re
     };
     xfs_db(image, &["-x", "-f"], &commands)?;
     let patience = Duration::from_secs(arguments.patience);
-    let theirs = judges::xfs_repair(image, patience)?;
-    let ours = judges::ours(image, patience);
+    let theirs = judges::xfs_repair(image, &base.devices, patience)?;
+    let ours = judges::ours(image, &base.devices, patience);
     let outcome = Outcome {
         number,
         base: base.name.into(),

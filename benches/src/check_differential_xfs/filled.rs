@@ -8,29 +8,69 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{XattrFlags, setxattr};
 
+use super::Devices;
+
 /// Bytes of the images.
 const SIZE: u64 = 400 << 20;
+/// Bytes of a device for the log or for the realtime part.
+const DEVICE: u64 = 64 << 20;
+
+/// A file as a block device, until it is dropped.
+struct Loop(String);
+
+impl Loop {
+    fn new(file: &Path) -> Result<Loop> {
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(file)
+            .output()?;
+        ensure!(output.status.success(), "losetup: {}", output.status);
+        Ok(Loop(String::from_utf8(output.stdout)?.trim().to_owned()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Err(error) = Command::new("losetup").args(["-d", &self.0]).status() {
+            eprintln!("losetup -d {}: {error}", self.0);
+        }
+    }
+}
 
 /// Makes one; false where it cannot be mounted.
-pub(super) fn write(image: &Path, words: &[&str]) -> Result<bool> {
+pub(super) fn write(image: &Path, words: &[&str], devices: &Devices) -> Result<bool> {
     File::create(image)?.set_len(SIZE)?;
-    let made = Command::new("mkfs.xfs")
-        .args(["-q", "-f"])
-        .args(words)
-        .arg(image)
-        .status()?;
+    let mut make = Command::new("mkfs.xfs");
+    make.args(["-q", "-f"]).args(words);
+    let mut options = vec!["loop".to_owned()];
+    let mut loops = Vec::new();
+    for (file, option, name) in [
+        (&devices.log, "-l", "logdev"),
+        (&devices.realtime, "-r", "rtdev"),
+    ] {
+        let Some(file) = file else { continue };
+        File::create(file)?.set_len(DEVICE)?;
+        make.args([option, &format!("{name}={},size={DEVICE}", file.display())]);
+        let device = Loop::new(file)?;
+        options.push(format!("{name}={}", device.0));
+        loops.push(device);
+    }
+    let made = make.arg(image).status()?;
     ensure!(made.success(), "mkfs.xfs {words:?}: {made}");
     let at = image.with_extension("mounted");
     fs::create_dir(&at)?;
     let mounted = Command::new("mount")
-        .args(["-o", "loop"])
+        .args(["-o", &options.join(",")])
         .arg(image)
         .arg(&at)
         .output()?;
     if !mounted.status.success() {
         return Ok(false);
     }
-    let filled = fill(&at);
+    let filled = fill(&at).and_then(|()| match &devices.realtime {
+        Some(_) => realtime(&at),
+        None => Ok(()),
+    });
     let unmounted = Command::new("umount").arg(&at).status()?;
     filled.context("filling a filesystem")?;
     ensure!(unmounted.success(), "umount: {unmounted}");
@@ -58,6 +98,20 @@ fn fill(root: &Path) -> Result<()> {
     symlink("./".repeat(500), root.join("far"))?;
     attributes(root)?;
     extents(root)
+}
+
+/// Files in the realtime part.
+fn realtime(root: &Path) -> Result<()> {
+    for nth in 0..20 {
+        let path = root.join(format!("realtime-{nth}"));
+        let commands = format!("pwrite 0 {}", 4096 * (1 + nth * 7));
+        let output = Command::new("xfs_io")
+            .args(["-f", "-c", "chattr +r", "-c", &commands])
+            .arg(path)
+            .output()?;
+        ensure!(output.status.success(), "xfs_io: {}", output.status);
+    }
+    Ok(())
 }
 
 fn attributes(root: &Path) -> Result<()> {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -11,6 +12,7 @@ use check::report::Judge;
 use check::{Checker as _, Options, xfs};
 use serde::{Deserialize, Serialize};
 
+use super::Devices;
 use crate::check_differential::judges::Deadline;
 
 /// Lines kept of a judgement.
@@ -29,14 +31,19 @@ pub(crate) struct Judgement {
 }
 
 /// Asks the installed xfs_repair. One that does not end is killed.
-pub(crate) fn xfs_repair(image: &Path, patience: Duration) -> Result<Judgement> {
+pub(crate) fn xfs_repair(image: &Path, devices: &Devices, patience: Duration) -> Result<Judgement> {
     let path = image.with_extension(format!(
         "{}.out",
         image.extension().unwrap_or_default().to_string_lossy()
     ));
     let out = File::create(&path)?;
-    let mut child = Command::new("xfs_repair")
-        .args(["-n", "-f"])
+    let mut command = Command::new("xfs_repair");
+    command.args(["-n", "-f"]);
+    // Ours reads no realtime device, so xfs_repair is not given it either.
+    if let Some(device) = &devices.log {
+        command.arg("-l").arg(device);
+    }
+    let mut child = command
         .arg(image)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
@@ -84,7 +91,7 @@ fn is_progress(line: &str) -> bool {
 }
 
 /// Runs ours, in this process, with one thread.
-pub(crate) fn ours(image: &Path, patience: Duration) -> Judgement {
+pub(crate) fn ours(image: &Path, devices: &Devices, patience: Duration) -> Judgement {
     let options = Options {
         threads: 1,
         keep: 64,
@@ -94,7 +101,13 @@ pub(crate) fn ours(image: &Path, patience: Duration) -> Judgement {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let source = blockio::Buffered::open(image).map_err(|error| error.to_string())?;
         let observer = Deadline(Instant::now() + patience);
-        let report = xfs::Checker::default().check(&source, &options, &observer);
+        let log = devices.log.as_ref().map(blockio::Buffered::open);
+        let log = log.transpose().map_err(|error| error.to_string())?;
+        let checker = xfs::Checker::new(xfs::Options {
+            replay: false,
+            device: log.map(|log| Arc::new(log) as Arc<dyn blockio::BlockSource>),
+        });
+        let report = checker.check(&source, &options, &observer);
         let report = report.map_err(|error| error.to_string())?;
         let lines = report.findings.list.iter().take(LINES).map(|finding| {
             format!(

@@ -14,7 +14,7 @@ use ondisk::xfs::geometry::CHUNK;
 use ondisk::xfs::{Geometry, Superblock};
 use testkit::xfs_profile::every_form;
 
-use super::{Base, filled, xfs_db};
+use super::{Base, Devices, filled, xfs_db};
 
 /// Names of the bases, and their features.
 const BASES: [(&str, &str); 4] = [
@@ -24,7 +24,7 @@ const BASES: [(&str, &str); 4] = [
     ("old", "nocrc"),
 ];
 /// Bases that the kernel fills, and the options of mkfs.xfs.
-const FILLED: [(&str, &[&str]); 3] = [
+const FILLED: [(&str, &[&str]); 8] = [
     ("shared", &["-m", "rmapbt=0"]),
     (
         "small",
@@ -34,7 +34,15 @@ const FILLED: [(&str, &[&str]); 3] = [
         "wide-filled",
         &["-i", "size=1024,nrext64=1", "-m", "rmapbt=1"],
     ),
+    ("sectors", &["-s", "size=4096", "-m", "rmapbt=1"]),
+    ("large", &["-b", "size=64k", "-m", "rmapbt=1"]),
+    ("one-group", &["-d", "agcount=1"]),
+    (REALTIME, &["-m", "reflink=0"]),
+    (LOG, &[]),
 ];
+/// The base with a realtime part, and the one whose log is on another device.
+const REALTIME: &str = "realtime";
+const LOG: &str = "log-device";
 /// Inodes of each form, and of each order of magnitude of their blocks.
 const INODES: usize = 2;
 
@@ -67,6 +75,7 @@ pub(super) fn bases(folder: &Path, only: &[String]) -> Result<Vec<Base>> {
         bases.push(Base {
             name,
             image,
+            devices: Devices::default(),
             targets,
         });
     }
@@ -75,7 +84,12 @@ pub(super) fn bases(folder: &Path, only: &[String]) -> Result<Vec<Base>> {
             continue;
         }
         let image = folder.join(name);
-        if !filled::write(&image, words)? {
+        let device = |of: &str| (name == of).then(|| folder.join(format!("{name}.device")));
+        let devices = Devices {
+            log: device(LOG),
+            realtime: device(REALTIME),
+        };
+        if !filled::write(&image, words, &devices)? {
             eprintln!("{name}: left out, because it needs root and a kernel that mounts it");
             continue;
         }
@@ -83,6 +97,7 @@ pub(super) fn bases(folder: &Path, only: &[String]) -> Result<Vec<Base>> {
         bases.push(Base {
             name,
             image,
+            devices,
             targets,
         });
     }

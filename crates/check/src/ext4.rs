@@ -51,7 +51,7 @@ use crate::frame::forecast::Forecast;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
-use crate::frame::report::Report;
+use crate::frame::report::{Report, Step, Target};
 pub use group_map::GroupMap;
 pub use options::{ExternalJournal, Options, Reference};
 pub use run::check;
@@ -90,6 +90,10 @@ impl crate::Checker for Checker {
         observer: &dyn Observer,
     ) -> Result<Report, Failure> {
         check(source, options, &self.options, observer)
+    }
+
+    fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step> {
+        e2fsck::advice::steps(source, &self.options, report, target)
     }
 }
 

@@ -5,6 +5,8 @@
 //! reads in large ascending requests, keeps flat maps with one entry per inode slot or allocation unit, bounds memory, and prints
 //! the report.
 
+pub mod affected;
+pub(crate) mod budget;
 pub mod connectivity;
 pub mod cost;
 pub mod failure;

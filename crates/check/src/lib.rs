@@ -37,7 +37,7 @@ pub use frame::observer::Observer;
 pub use frame::options::Options;
 pub use frame::pass::Pass;
 pub use frame::problem::{Class, Problem, Severity};
-pub use frame::report::{self, Report};
+pub use frame::report::{self, Report, Step, Target};
 pub use frame::trim::give_back_program;
 pub use frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Verdict, Verdicts};
 pub use progress::{Progress, Silent};
@@ -71,6 +71,10 @@ pub trait Checker: Send + Sync {
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<Report, Failure>;
+
+    /// What to do next about what a check found, in steps with complete commands; none where nothing is wrong. `source` is what was checked: copies of
+    /// the superblock are looked for in it.
+    fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step>;
 }
 
 /// Recognises the superblock of one format.

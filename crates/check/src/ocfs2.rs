@@ -28,6 +28,7 @@ mod coverage;
 pub mod fsck_ocfs2;
 mod inode_map;
 mod lookup;
+mod memory;
 mod open;
 mod own;
 mod packed;
@@ -38,6 +39,7 @@ mod pass2;
 mod pass3;
 mod pass4;
 mod pass5;
+mod paths;
 mod refused;
 mod run;
 mod state;
@@ -54,7 +56,7 @@ use crate::frame::failure::Failure;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
 use crate::frame::pass::Pass;
-use crate::frame::report::Report;
+use crate::frame::report::{Report, Step, Target};
 pub use chain_map::ChainMap;
 pub use run::check;
 
@@ -78,6 +80,10 @@ impl crate::Checker for Checker {
         observer: &dyn Observer,
     ) -> Result<Report, Failure> {
         check(source, options, observer)
+    }
+
+    fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step> {
+        fsck_ocfs2::advice::steps(source, report, target)
     }
 }
 

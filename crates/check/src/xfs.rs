@@ -51,6 +51,7 @@ mod recovery;
 mod rules;
 mod run;
 mod sink;
+mod stand_in;
 mod state;
 mod types;
 mod volume;
@@ -67,7 +68,7 @@ use crate::frame::forecast::Forecast;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options as Common;
 use crate::frame::pass::Pass;
-use crate::frame::report::Report;
+use crate::frame::report::{Report, Step, Target};
 pub use recovery::Options;
 pub use run::{check, check_with};
 
@@ -106,12 +107,16 @@ impl crate::Checker for Checker {
     ) -> Result<Report, Failure> {
         check_with(source, options, &self.options, observer)
     }
+
+    fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step> {
+        xfs_repair::advice::steps(source, &self.options, report, target)
+    }
 }
 
-/// The checker, if the source has an XFS superblock at its start, or is a file of xfs_metadump.
+/// The checker, if the source has an XFS superblock at its start or copies of one that is lost, or is a file of xfs_metadump.
 pub(crate) fn recognise(source: &dyn BlockSource) -> Option<Box<dyn crate::Checker>> {
     let mut bytes = [0; SIZE];
     let found = source.read_at(&mut bytes, 0).is_ok() && Superblock::read(&bytes).is_ok();
-    let found = found || metadump::version(source).is_some();
+    let found = found || metadump::version(source).is_some() || stand_in::exists(source);
     found.then(|| Box::new(Checker::default()) as Box<dyn crate::Checker>)
 }

@@ -17,7 +17,7 @@ pub struct IoCounts {
     pub requests: u64,
     /// Bytes asked for.
     pub bytes: u64,
-    /// Requests that failed.
+    /// Requests that the device failed. One past the end of the source is not among them: nothing was there to read.
     pub errors: u64,
     /// Requests that did not begin where the one before them ended. The first does when it begins at
     /// byte 0: the head starts there.
@@ -123,7 +123,8 @@ impl<S: BlockSource> Counting<S> {
         counts.travelled = counts.travelled.saturating_add(offset.abs_diff(head));
     }
 
-    fn done(&self, failed: bool, since: Instant) {
+    fn done(&self, result: &Result<(), ReadError>, since: Instant) {
+        let failed = result.as_ref().is_err_and(|error| error.errno().is_some());
         let waited = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut state = self.state();
         state.counts.errors += u64::from(failed);
@@ -142,7 +143,7 @@ impl<S: BlockSource> crate::source::Layer for Counting<S> {
         self.asked(offset, buf.len() as u64);
         let begin = Instant::now();
         let result = self.inner.read_at(buf, offset);
-        self.done(result.is_err(), begin);
+        self.done(&result, begin);
         result
     }
 
@@ -183,7 +184,7 @@ impl<S: BlockSource> Queue for CountingQueue<'_, S> {
     fn wait(&mut self) -> Option<Completion> {
         let begin = Instant::now();
         let completion = self.inner.wait()?;
-        self.source.done(completion.result.is_err(), begin);
+        self.source.done(&completion.result, begin);
         Some(completion)
     }
 }
@@ -234,5 +235,13 @@ mod tests {
         assert_eq!(pass.mean_request(), (4.0 * 4096.0 + 100.0) / 5.0);
         assert!(counts.waited() > Duration::ZERO);
         assert_eq!(IoCounts::default().mean_request(), 0.0);
+    }
+
+    #[test]
+    fn a_read_past_the_end_is_not_a_failure_of_the_device() {
+        let source = Counting::new(Ram::sparse(4096));
+        let mut buf = [0; 1024];
+        source.read_at(&mut buf, 4096).unwrap_err();
+        assert_eq!((source.counts().requests, source.counts().errors), (1, 0));
     }
 }

@@ -5,6 +5,7 @@
 //! e2fsck's order ([`order`], [`deferred`]), those that it never reaches and those at which it ends are marked ([`misread`], [`log::Log`],
 //! [`stops`]), and its exit code is computed ([`verdict`]).
 
+pub(crate) mod advice;
 pub(crate) mod deferred;
 pub(crate) mod log;
 pub(crate) mod misread;
@@ -13,6 +14,7 @@ pub mod problems;
 pub(crate) mod stops;
 mod verdict;
 
+use crate::frame::affected::{Harm, Harms};
 use crate::frame::pass::Pass;
 pub use verdict::verdicts;
 
@@ -38,4 +40,17 @@ pub static PASSES: [Pass; 8] = [
         "paths of what was found",
         "inodes",
     ),
+];
+
+/// What its problems do to a file.
+pub(crate) const HARMS: Harms = &[
+    ("UNCONNECTED", Harm::Unreachable),
+    ("UNATTACHED", Harm::Unreachable),
+    ("ATTR", Harm::Attributes),
+    ("EA_", Harm::Attributes),
+    ("FILE_ACL", Harm::Attributes),
+    ("ENCRYPTION_XATTR", Harm::Contents),
+    ("I_SIZE", Harm::Size),
+    ("TOOBIG", Harm::Size),
+    ("BAD_MODE", Harm::Owner),
 ];

@@ -7,7 +7,7 @@ use ondisk::ext4::GroupDescriptor;
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, DescriptorChecksum, INODE_UNINIT};
 
 use super::directories::{Directory, Run};
-use super::pass1::plan;
+use super::pass1::{metadata, plan};
 use super::volume::Volume;
 use crate::frame::memory::{Estimate, Footprint, program_and_findings};
 use crate::frame::options::Options;
@@ -16,8 +16,8 @@ use crate::frame::prefetch;
 /// Bytes of the maps for each inode in use: six bits for type and links, five for names and whether it is used; a byte each where
 /// links and names are more than three; and what attributes and quotas need for some. With few links it is no more than two.
 const PER_INODE: u64 = 4;
-/// Bits for each cluster in use: owned, and those that later passes keep for a while.
-const BITS_PER_CLUSTER: u64 = 2;
+/// Clusters that a page of a map has a bit for: what is touched of maps is touched by the page.
+const PAGE_CLUSTERS: u64 = 8 * 4096;
 
 impl Footprint for Volume<'_> {
     fn options(&mut self) -> &mut Options {
@@ -44,7 +44,7 @@ impl Footprint for Volume<'_> {
         let geometry = &self.geometry;
         let uninit = DescriptorChecksum::of(&self.sb).allows_uninit();
         let per_group = u64::from(geometry.inodes_per_group);
-        let (mut inodes, mut clusters, mut directories) = (0, 0, 0_u64);
+        let (mut inodes, mut directories) = (0, 0_u64);
         for descriptor in &self.descriptors {
             let unused = if !uninit {
                 0
@@ -55,9 +55,6 @@ impl Footprint for Volume<'_> {
             };
             inodes += per_group - unused;
             directories += u64::from(descriptor.used_dirs()).min(per_group);
-            if !(uninit && descriptor.has_flags(BLOCK_UNINIT)) {
-                clusters += u64::from(geometry.clusters_per_group);
-            }
         }
         let each = size_of::<Directory>() + size_of::<Run>();
         // The descriptor, its flags, ranges of metadata, and what passes 1 and 5 plan to read.
@@ -66,7 +63,7 @@ impl Footprint for Volume<'_> {
         Estimate {
             parts: vec![
                 ("inodes", inodes * PER_INODE),
-                ("blocks", clusters * BITS_PER_CLUSTER / 8),
+                ("blocks", map_pages(self, uninit) * 4096),
                 ("directories", directories * each as u64),
                 ("descriptors", self.descriptors.len() as u64 * group as u64),
                 ("buffers", buffers(self) as u64),
@@ -74,6 +71,45 @@ impl Footprint for Volume<'_> {
             ],
         }
     }
+}
+
+/// Pages of the maps of clusters that will be touched. A group in use takes two bits for each cluster: whether it is owned, and what later
+/// passes keep for a while. A group that was never written has its bitmaps and its table all the same, there or elsewhere: they take the
+/// pages that have their bits.
+fn map_pages(volume: &Volume<'_>, uninit: bool) -> u64 {
+    let geometry = &volume.geometry;
+    let (first, ratio) = (
+        u64::from(geometry.first_data_block),
+        u64::from(geometry.cluster_blocks.max(1)),
+    );
+    let end = geometry.blocks_count.saturating_sub(first).div_ceil(ratio);
+    let pages = usize::try_from(end.div_ceil(PAGE_CLUSTERS)).unwrap_or(0);
+    let (mut used, mut touched) = (vec![false; pages], vec![false; pages]);
+    let mark = |list: &mut [bool], clusters: Range<u64>| {
+        let clusters = clusters.start.min(end)..clusters.end.min(end);
+        let pages = clusters.start / PAGE_CLUSTERS..clusters.end.div_ceil(PAGE_CLUSTERS);
+        if !clusters.is_empty() {
+            list[pages.start as usize..pages.end as usize].fill(true);
+        }
+    };
+    let per_group = u64::from(geometry.clusters_per_group);
+    for (layout, descriptor) in geometry.group_layouts().zip(&volume.descriptors) {
+        let start = u64::from(layout.group) * per_group;
+        if !(uninit && descriptor.has_flags(BLOCK_UNINIT)) {
+            mark(&mut used, start..start + per_group);
+        }
+        for part in metadata::parts(volume, &layout, descriptor) {
+            let cluster = |block: u64| block.saturating_sub(first) / ratio;
+            let clusters = cluster(part.start)..cluster(part.end.saturating_sub(1)) + 1;
+            if !part.is_empty() {
+                mark(&mut touched, clusters);
+            }
+        }
+    }
+    let pages = used.into_iter().zip(touched);
+    pages
+        .map(|(used, touched)| 2 * u64::from(used) + u64::from(touched && !used))
+        .sum()
 }
 
 /// Bytes of the sweep's buffers, and of nodes that are prefetched.

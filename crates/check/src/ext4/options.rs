@@ -1,11 +1,16 @@
 //! Options that only the ext4 checker has.
 
+use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
 use blockio::BlockSource;
+use ondisk::ext4::Superblock;
+use ondisk::ext4::feature::{Compat, Incompat};
+use ondisk::ext4::superblock::MAGIC;
 
+use crate::ext4::pass0;
 use crate::frame::verdict;
 
 /// The version of e2fsck whose verdict is given.
@@ -62,6 +67,33 @@ impl ExternalJournal {
             device: device.map(|metadata| number(metadata.rdev())),
         })
     }
+
+    /// The journal's device for a filesystem whose journal is on another one: e2fsck looks for a block device with the UUID that the
+    /// superblock names, and so does this. Devices that cannot be opened are passed over.
+    ///
+    /// It opens what it was not given, so it is for a caller who checks for a user of this machine.
+    pub fn search(filesystem: &dyn BlockSource) -> Option<ExternalJournal> {
+        let sb = pass0::primary(filesystem).filter(|sb| sb.s_magic.get() == MAGIC)?;
+        let uuid = sb.s_journal_uuid;
+        if uuid == [0; 16] || !sb.has_compat(Compat::HAS_JOURNAL) {
+            return None;
+        }
+        let is_it = |sb: &Superblock| {
+            sb.s_magic.get() == MAGIC && sb.has_incompat(Incompat::JOURNAL_DEV) && sb.s_uuid == uuid
+        };
+        // Lines of a major and a minor number, the blocks and the name, after a heading.
+        let partitions = fs::read_to_string("/proc/partitions").ok()?;
+        let names = partitions
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(3));
+        names
+            .filter(|name| *name != "name")
+            // A slash in a name of /dev is an exclamation mark there.
+            .filter_map(|name| {
+                ExternalJournal::open(&Path::new("/dev").join(name.replace('!', "/"))).ok()
+            })
+            .find(|journal| pass0::primary(&*journal.source).is_some_and(|sb| is_it(&sb)))
+    }
 }
 
 impl std::fmt::Debug for ExternalJournal {
@@ -81,6 +113,6 @@ pub struct Options {
     pub superblock: Option<u64>,
     /// Block size for `superblock`, bytes (e2fsck's `-B`).
     pub block_size: Option<u32>,
-    /// Where the journal is, if it is not in the filesystem. It is not searched for.
+    /// Where the journal is, if it is not in the filesystem. A check does not look for it ([`ExternalJournal::search`]).
     pub journal: Option<ExternalJournal>,
 }

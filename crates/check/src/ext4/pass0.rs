@@ -97,6 +97,41 @@ pub(crate) fn open<'a>(
     }
 }
 
+/// The bytes at the place of the primary superblock; none where they cannot be read.
+pub(crate) fn primary(source: &dyn BlockSource) -> Option<Superblock> {
+    libext2fs_open::read(source, None).ok()
+}
+
+/// The block of the copy that the primary superblock is the same as, apart from its checksum and from what the kernel keeps up to date in
+/// the primary alone. Its fields are right then, because the copy's checksum is.
+pub(crate) fn checksum_alone(source: &dyn BlockSource, own: &Own) -> Option<u64> {
+    let (block, size) = backup::choose(source, None, own)?;
+    let copy = take(source, Some((block, size)), false).ok()?.sb;
+    let primary = primary(source)?;
+    (backup::lasting(&primary) == backup::lasting(&copy)).then_some(block)
+}
+
+/// A copy of the superblock by which the filesystem can be opened and which fits into the source: its block and block size. Not the one that the
+/// caller has tried.
+pub(crate) fn usable_backup(source: &dyn BlockSource, own: &Own) -> Option<(u64, u32)> {
+    let options = CheckOptions {
+        common: &Options::default(),
+        own,
+    };
+    backup::all(source, own.block_size)
+        .filter(|(block, _)| own.superblock != Some(*block))
+        .find(|place| {
+            attempt(source, options, Some(*place), false).is_ok_and(|attempt| {
+                let size = attempt
+                    .taken
+                    .sb
+                    .blocks_count()
+                    .saturating_mul(place.1.into());
+                attempt.contradiction.is_none() && attempt.table.is_some() && size <= source.len()
+            })
+        })
+}
+
 fn attempt(
     source: &dyn BlockSource,
     options: CheckOptions<'_>,
@@ -208,8 +243,21 @@ fn round(
     }
     let first = attempt(source, options, None, overlook);
     let finding = match &first {
-        Err(refusal) if refusal.asks_for_backup() => Finding::new(&P0_OPEN_FAILED)
-            .note(format!("the primary superblock is refused: {refusal}")),
+        Err(refusal) if refusal.asks_for_backup() => {
+            let alone = match refusal {
+                Refusal::Checksum { .. } => checksum_alone(source, options.own),
+                _ => None,
+            };
+            let alone = alone.map_or_else(String::new, |block| {
+                format!(
+                    "; only that is wrong with it: in all that does not change in use it is the same as its copy in block {block}. \
+                     e2fsck goes by that copy, whose counts are old"
+                )
+            });
+            Finding::new(&P0_OPEN_FAILED).note(format!(
+                "the primary superblock is refused: {refusal}{alone}"
+            ))
+        }
         Ok(Attempt {
             contradiction: Some(why),
             ..

@@ -1,7 +1,7 @@
 //! The names in ext4 directories of the inodes that findings name.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use blockio::{Content, Span};
 use ondisk::ext4::Inode;
@@ -11,9 +11,11 @@ use ondisk::ext4::inode::flag;
 use ondisk::ext4::inode::number::ROOT;
 
 use super::directories::{Directory, Run};
+use super::e2fsck::problems::P3_UNCONNECTED_DIR;
 
 use super::state::State;
 use super::volume::Volume;
+use crate::frame::affected::{MOST_UNREACHABLE, Unreachable};
 use crate::frame::failure::Failure;
 use crate::frame::log::Findings;
 use crate::frame::paths::{self, Names};
@@ -37,7 +39,7 @@ pub(crate) fn fill(
             volume,
             directories.list.iter(),
             &directories.runs,
-            &wanted,
+            Wanted::These(&wanted),
             &mut names,
         )?;
     }
@@ -53,8 +55,68 @@ pub(crate) fn fill(
         .copied()
         .collect();
     let inline = parents.iter().filter_map(|ino| directory(*ino));
-    look(volume, inline, &runs, &children, &mut names)?;
+    look(volume, inline, &runs, Wanted::These(&children), &mut names)?;
     Ok(paths::fill(findings, &names, root))
+}
+
+/// The files below directories that no name leads to, with their paths from there.
+pub(crate) fn unreachable(
+    volume: &Volume<'_>,
+    state: &State,
+    findings: &Findings,
+) -> Result<Unreachable, Failure> {
+    let lost = findings.list.iter();
+    let lost = lost.filter(|finding| finding.problem == &P3_UNCONNECTED_DIR);
+    let lost: BTreeSet<u64> = lost.filter_map(|finding| finding.place.inode).collect();
+    if lost.is_empty() {
+        return Ok(Unreachable::default());
+    }
+    let directories = &state.directories;
+    let parent = |ino: u64| {
+        let directory = directories.get(u32::try_from(ino).ok()?)?;
+        let parent = u64::from(directory.parent.load(Relaxed));
+        (parent != 0 && ino != u64::from(ROOT)).then_some(parent)
+    };
+    let all = directories
+        .list
+        .iter()
+        .map(|directory| directory.inode.into());
+    let below = paths::below(&lost, all, parent);
+    let of_below = |ino: u32| below.contains(&ino.into());
+    let runs = directories.runs.iter().filter(|run| of_below(run.inode));
+    let runs: Vec<Run> = runs.copied().collect();
+    let inline = directories.list.iter().filter(|dir| of_below(dir.inode));
+    let (mut names, seen) = (Names::new(), AtomicU64::new(0));
+    look(volume, inline, &runs, Wanted::All(&seen), &mut names)?;
+    Ok(Unreachable::of(&names, seen.into_inner(), ROOT.into()))
+}
+
+/// Which entries are collected.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// Those that name one of these inodes.
+    These(&'a BTreeSet<u64>),
+    /// All, which are counted; of too many those of the highest inodes are dropped.
+    All(&'a AtomicU64),
+}
+
+impl Wanted<'_> {
+    fn has(self, ino: u64) -> bool {
+        match self {
+            Wanted::These(inodes) => inodes.contains(&ino),
+            Wanted::All(seen) => {
+                seen.fetch_add(1, Relaxed);
+                true
+            }
+        }
+    }
+
+    /// Drops what is too many. Which are kept does not depend on the threads.
+    fn bound(self, names: &mut Names) {
+        while matches!(self, Wanted::All(_)) && names.len() > MOST_UNREACHABLE {
+            names.pop_last();
+        }
+    }
 }
 
 /// Reads these directories for names of these inodes. The first that is found is kept.
@@ -62,7 +124,7 @@ fn look<'a>(
     volume: &Volume<'_>,
     directories: impl Iterator<Item = &'a Directory>,
     runs: &[Run],
-    inodes: &BTreeSet<u64>,
+    inodes: Wanted<'_>,
     names: &mut Names,
 ) -> Result<(), Failure> {
     let block = u64::from(volume.geometry.block_size);
@@ -80,12 +142,14 @@ fn look<'a>(
             for bytes in bytes.chunks(volume.block_size()) {
                 collect(piece.tag as u32, bytes, block_size, inodes, found);
             }
+            inodes.bound(found);
         }
     })?;
     for found in found {
         for (ino, name) in found {
             names.entry(ino).or_insert(name);
         }
+        inodes.bound(names);
     }
     for directory in directories.filter(|dir| dir.flags & flag::INLINE_DATA != 0) {
         inline(volume, directory.inode, inodes, names);
@@ -94,16 +158,10 @@ fn look<'a>(
 }
 
 /// The entries of a block that name one of the inodes.
-fn collect(
-    directory: u32,
-    bytes: &[u8],
-    block_size: u32,
-    inodes: &BTreeSet<u64>,
-    found: &mut Names,
-) {
+fn collect(directory: u32, bytes: &[u8], block_size: u32, inodes: Wanted<'_>, found: &mut Names) {
     for entry in entries(bytes, block_size).map_while(Result::ok) {
         let itself = matches!(entry.name, b"." | b".." | b"");
-        if !itself && inodes.contains(&entry.inode.into()) {
+        if !itself && entry.inode != 0 && inodes.has(entry.inode.into()) {
             found
                 .entry(entry.inode.into())
                 .or_insert_with(|| (directory.into(), entry.name.to_vec()));
@@ -112,7 +170,7 @@ fn collect(
 }
 
 /// The same for a directory within its inode. One that cannot be read has no names.
-fn inline(volume: &Volume<'_>, ino: u32, inodes: &BTreeSet<u64>, names: &mut Names) {
+fn inline(volume: &Volume<'_>, ino: u32, inodes: Wanted<'_>, names: &mut Names) {
     let geometry = &volume.geometry;
     let position = geometry.index_of_inode(ino).and_then(|(group, _)| {
         let descriptor = volume.descriptors.get(group as usize)?;

@@ -14,6 +14,7 @@ use super::options::Options as Own;
 use super::state::State;
 use super::volume::Volume;
 use super::{memory, pass0, pass1, pass2, pass3, pass4, pass5, paths, post};
+use crate::frame::affected::Unreachable;
 use crate::frame::failure::Failure;
 use crate::frame::memory::{Guard, fit};
 use crate::frame::meter::Meter;
@@ -63,10 +64,7 @@ fn passes<'a, S: BlockSource>(
         });
     };
     let estimate = fit(&mut volume)?;
-    observer.message(&format!(
-        "memory: at most {} MiB",
-        estimate.total().div_ceil(1 << 20)
-    ));
+    observer.message(&estimate.at_most());
     observer.foresee(memory::bytes_to_read(&volume));
     let volume = &volume;
     let log = &mut log;
@@ -96,15 +94,21 @@ fn passes<'a, S: BlockSource>(
     meter.run(&PASSES[5], || pass5::run(volume, state, log), |()| groups)?;
     meter.run(&PASSES[6], || post::run(volume, state, log), |()| 0)?;
     let mut findings = std::mem::replace(log, Log::new(0)).finish();
+    let mut unreachable = Unreachable::default();
     if options.paths {
         meter.run(
             &PASSES[7],
-            || paths::fill(volume, state, &mut findings),
+            || {
+                unreachable = paths::unreachable(volume, state, &findings)?;
+                paths::fill(volume, state, &mut findings)
+            },
             |found| *found,
         )?;
     }
     Ok(Outcome {
         findings,
+        harms: e2fsck::HARMS,
+        unreachable,
         filesystem: Some(filesystem(volume)),
         estimate: Some(estimate),
         unjudged: Unjudged {

@@ -10,7 +10,9 @@ pub enum Failure {
     OutOfMemory(#[from] OutOfMemory),
     /// The forecast is larger than the caller's limit.
     #[error(
-        "the check needs {needs} bytes of memory and the limit is {limit}; raise the limit, or check on a larger machine"
+        "the check needs {} of memory and the limit is {}; raise the limit, or check on a larger machine",
+        words::bytes(*needs),
+        words::bytes(*limit)
     )]
     Memory {
         /// Lower bound of the memory that the check needs, bytes.
@@ -18,10 +20,11 @@ pub enum Failure {
         /// The caller's limit, bytes.
         limit: u64,
     },
-    /// The check grew past the caller's limit because damage made its lists longer than the forecast.
+    /// The check took more than was forecast and came to the caller's limit: mostly by damage, which makes lists longer.
     #[error(
-        "the check was stopped at {taken} bytes of memory, with a limit of {limit}: damage makes its lists longer than the \
-         descriptors indicated; raise the limit, or run without one"
+        "the check was stopped at {} of memory, with a limit of {}: it needs more than was estimated; raise the limit, or run without one",
+        words::bytes(*taken),
+        words::bytes(*limit)
     )]
     Grown {
         /// Memory in use when the check was stopped, bytes.

@@ -114,6 +114,9 @@ pub struct Finding {
     /// The reference program does not look for this in its read-only mode: it counts for the strict verdict alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub beyond_reference: bool,
+    /// Blocks of the file that are lost or that others use, too, where it names more than one.
+    #[serde(skip)]
+    pub(crate) blocks: Option<u64>,
     /// Its position: findings of parallel workers are sorted into the order in which one walker meets them.
     #[serde(skip)]
     pub(crate) key: Key,
@@ -136,6 +139,7 @@ impl Finding {
             path: None,
             reference_stops: false,
             beyond_reference: false,
+            blocks: None,
             key,
             sequence: 0,
         }
@@ -168,6 +172,19 @@ impl Finding {
     pub fn block(mut self, block: u64) -> Finding {
         self.place.block = Some(block);
         self
+    }
+
+    /// Sets how many blocks of the file are lost or shared; one, where only a block is given.
+    #[must_use]
+    pub(crate) fn blocks(mut self, blocks: u64) -> Finding {
+        self.blocks = Some(blocks);
+        self
+    }
+
+    /// Blocks of the file that are lost or shared.
+    pub(crate) fn lost_blocks(&self) -> u64 {
+        self.blocks
+            .unwrap_or_else(|| self.place.block.is_some().into())
     }
 
     /// Sets the block of the file.

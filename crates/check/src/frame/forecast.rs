@@ -116,15 +116,27 @@ pub fn text(forecast: &Forecast) -> String {
         bytes(forecast.directory_bytes),
         bytes(forecast.bitmap_bytes)
     );
-    let rate = |rate: f64| format!("{}/s", bytes(rate as u64));
+    // A filesystem of a few blocks has nothing to read one by one.
+    let rates = [
+        (sample.parallel_rate.likely, "in parallel"),
+        (sample.serial_rate, "one by one"),
+    ];
+    let rates = rates
+        .iter()
+        .filter(|(rate, _)| *rate >= 1.0)
+        .map(|(rate, how)| format!("{}/s {how}", bytes(*rate as u64)));
+    let random = (sample.random_read > 0.0)
+        .then(|| format!("{:.2} ms for a random block", sample.random_read * 1e3));
+    let measured: Vec<String> = rates.chain(random).collect();
+    let measured = match measured.as_slice() {
+        [] => "too little to measure a rate".into(),
+        some => some.join(", "),
+    };
     let _ = writeln!(
         out,
-        "  sample: {} in {:.1} s: {} in parallel, {} one by one, {:.2} ms for a random block",
+        "  sample: {} in {:.1} s: {measured}",
         bytes(sample.bytes),
         sample.seconds,
-        rate(sample.parallel_rate.likely),
-        rate(sample.serial_rate),
-        sample.random_read * 1e3
     );
     if sample.cpu_share < 0.8 {
         let _ = writeln!(

@@ -1,7 +1,7 @@
 //! How much memory a check takes, known before it begins, and a limit that is enforced while it runs.
 //!
-//! A checker forecasts its maps from what the filesystem's descriptors say ([`Footprint::estimate`]). Pages that are never touched take
-//! no memory, so what counts is what the descriptors call used. A descriptor that lies makes the check larger, up to the maps' full size.
+//! A checker forecasts its maps from what the filesystem's descriptors say ([`Footprint::estimate`]), and once more when the inodes are read,
+//! where descriptors do not say all. Pages that are never touched take no memory, so what counts is what the descriptors call used. A descriptor that lies makes the check larger, up to the maps' full size.
 //! Lists grow with the contents of inodes and blocks, which no descriptor announces: with a limit, a check
 //! measures itself while it reads ([`Guard`]), and ends before it exceeds it.
 //!
@@ -19,8 +19,13 @@ use serde::{Serialize, Serializer};
 use super::failure::Failure;
 use super::options::Options;
 
-/// The program itself, its stacks and small buffers, bytes.
-pub(crate) const BASE: u64 = 24 << 20;
+/// Stacks and small buffers of the program, bytes.
+const SMALL: u64 = 2 << 20;
+/// Pages of the program itself and of its libraries, which are as many as its build makes them; at least the reserve, so that a check that keeps
+/// to its forecast is never stopped.
+const LEAST_PROGRAM: u64 = MARGIN;
+/// At most: in a process that does more than a check they are not all the check's.
+const MOST_PROGRAM: u64 = 22 << 20;
 /// Problems that come with a full list of findings on a badly damaged filesystem.
 const PROBLEMS: u64 = 8;
 
@@ -36,6 +41,16 @@ impl Estimate {
     pub fn total(&self) -> u64 {
         self.parts.iter().map(|(_, bytes)| bytes).sum()
     }
+
+    /// The message where more is known later.
+    pub(crate) fn about(&self) -> String {
+        format!("memory: about {} MiB", self.total().div_ceil(1 << 20))
+    }
+
+    /// The message.
+    pub(crate) fn at_most(&self) -> String {
+        format!("memory: at most {} MiB", self.total().div_ceil(1 << 20))
+    }
 }
 
 impl Serialize for Estimate {
@@ -46,7 +61,44 @@ impl Serialize for Estimate {
 
 /// Memory of the program and of the findings it keeps, bytes: a part of every estimate.
 pub(crate) fn program_and_findings(options: &Options) -> u64 {
-    BASE + options.keep as u64 * PROBLEMS * 256
+    let program = Pages::open().map_or(0, |pages| pages.now().shared);
+    let program = program.clamp(LEAST_PROGRAM, MOST_PROGRAM);
+    program + SMALL + options.keep as u64 * PROBLEMS * 256
+}
+
+/// What the kernel counts of this process: `/proc/self/statm`.
+#[derive(Debug)]
+struct Pages(File);
+
+/// Bytes of a process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Resident {
+    /// Its own.
+    own: u64,
+    /// Shared with files: the program and its libraries.
+    shared: u64,
+}
+
+impl Pages {
+    /// None where the kernel does not provide it.
+    fn open() -> Option<Pages> {
+        File::open("/proc/self/statm").ok().map(Pages)
+    }
+
+    fn now(&self) -> Resident {
+        let mut text = [0; 128];
+        let Ok(len) = self.0.read_at(&mut text, 0) else {
+            return Resident::default();
+        };
+        let text = String::from_utf8_lossy(&text[..len]);
+        let mut pages = text.split(' ').skip(1).map_while(|word| word.parse().ok());
+        let (resident, shared): (u64, u64) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+        let page = rustix::param::page_size() as u64;
+        Resident {
+            own: resident.saturating_sub(shared) * page,
+            shared: shared * page,
+        }
+    }
 }
 
 /// An opened filesystem whose check is to fit into memory.
@@ -80,13 +132,11 @@ pub(crate) fn allowed(options: &Options) -> u64 {
 }
 
 /// Reserve below the limit for what is allocated between two looks: the lists of some pieces. A list that doubles is larger than this
-/// once it has some hundred thousand entries; code that makes one looks after it ([`Guard::hold`]).
+/// once it has some hundred thousand entries; code that makes one looks after it ([`Guard::hold`]). Inside a piece, code that takes
+/// memory for what a few bytes say asks for each inode ([`Guard::is_full`]).
 const MARGIN: u64 = 8 << 20;
 /// Time between two looks at the kernel's counters; one look takes as long as a small piece.
 const EVERY: Duration = Duration::from_micros(200);
-
-// Every forecast has the program's own memory and the reserve: a check that keeps to its forecast is never stopped.
-const _: () = assert!(BASE >= 2 * MARGIN);
 
 /// Enforces the memory limit of a running check.
 ///
@@ -96,8 +146,7 @@ const _: () = assert!(BASE >= 2 * MARGIN);
 pub(crate) struct Guard {
     /// The limit, and the private memory of the process before the check, bytes.
     bound: Option<(u64, u64)>,
-    /// `/proc/self/statm`.
-    statm: Option<File>,
+    pages: Option<Pages>,
     full: AtomicBool,
     began: Instant,
     /// Time of the next look, microseconds after `began`.
@@ -108,7 +157,7 @@ impl Default for Guard {
     fn default() -> Self {
         Guard {
             bound: None,
-            statm: None,
+            pages: None,
             full: AtomicBool::new(false),
             began: Instant::now(),
             next: AtomicU64::new(0),
@@ -123,7 +172,7 @@ impl Guard {
             return Guard::default();
         };
         let mut guard = Guard {
-            statm: File::open("/proc/self/statm").ok(),
+            pages: Pages::open(),
             ..Guard::default()
         };
         guard.bound = Some((limit, guard.own_pages()));
@@ -132,13 +181,7 @@ impl Guard {
 
     /// Private memory of this process, bytes; 0 where the kernel does not provide it.
     fn own_pages(&self) -> u64 {
-        let mut text = [0; 128];
-        let read = self.statm.as_ref().map(|file| file.read_at(&mut text, 0));
-        let Some(Ok(len)) = read else { return 0 };
-        let text = String::from_utf8_lossy(&text[..len]);
-        let mut pages = text.split(' ').skip(1).map_while(|word| word.parse().ok());
-        let (resident, shared): (u64, u64) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
-        resident.saturating_sub(shared) * rustix::param::page_size() as u64
+        self.pages.as_ref().map_or(0, |pages| pages.now().own)
     }
 
     /// Memory taken since the start and the limit, bytes, if the limit is reached.

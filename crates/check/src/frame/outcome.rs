@@ -2,6 +2,7 @@
 
 use blockio::BlockSource;
 
+use super::affected::{Affected, Harms, Unreachable};
 use super::cost::Cost;
 use super::log::Findings;
 use super::memory::Estimate;
@@ -14,6 +15,10 @@ use super::verdict::{Reference, ReferenceRun, Verdicts};
 pub(crate) struct Outcome {
     /// What was found.
     pub(crate) findings: Findings,
+    /// What its problems do to a file.
+    pub(crate) harms: Harms,
+    /// Files below directories that no name leads to.
+    pub(crate) unreachable: Unreachable,
     /// How the reference program would have run, where that is not what its verdict says.
     pub(crate) run: Option<ReferenceRun>,
     /// The filesystem; none where it could not be opened.
@@ -24,7 +29,7 @@ pub(crate) struct Outcome {
     pub(crate) unjudged: Unjudged,
     /// What the filesystem contains.
     pub(crate) inventory: Option<Inventory>,
-    /// The filesystem was mounted read-write.
+    /// The log of the filesystem is not replayed.
     pub(crate) unstable: bool,
 }
 
@@ -37,7 +42,13 @@ impl Outcome {
         reference: Reference,
         verdicts: Verdicts,
     ) -> Report {
+        let block_size = self
+            .filesystem
+            .as_ref()
+            .map_or(0, |fs| fs.block_size.into());
+        let affected = Affected::of(&self.findings, self.harms, block_size, &self.unreachable);
         Report {
+            affected,
             subject: Subject {
                 name: source.name().to_string(),
                 bytes: source.len(),
@@ -47,7 +58,9 @@ impl Outcome {
             verdicts,
             reference_run: self.run,
             unstable: self.unstable,
+            mounted: false,
             findings: self.findings,
+            next: Vec::new(),
             unjudged: self.unjudged,
             inventory: self.inventory,
             passes,

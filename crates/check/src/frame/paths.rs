@@ -51,6 +51,37 @@ pub(crate) fn above(
     (children, parents)
 }
 
+/// The directories that these lead down to, themselves included. `parent` is the parent of a directory, as for [`above`].
+pub(crate) fn below(
+    roots: &BTreeSet<u64>,
+    directories: impl Iterator<Item = u64>,
+    parent: impl Fn(u64) -> Option<u64>,
+) -> BTreeSet<u64> {
+    let (mut below, mut other) = (roots.clone(), BTreeSet::new());
+    let mut way = Vec::new();
+    for ino in directories {
+        let mut at = Some(ino);
+        let is_below = loop {
+            match at {
+                Some(ino) if below.contains(&ino) => break true,
+                Some(ino) if !other.contains(&ino) && way.len() < DEPTH => {
+                    way.push(ino);
+                    other.insert(ino);
+                    at = parent(ino);
+                }
+                _ => break false,
+            }
+        };
+        for ino in way.drain(..) {
+            if is_below {
+                other.remove(&ino);
+                below.insert(ino);
+            }
+        }
+    }
+    below
+}
+
 /// Fills in the paths of the findings; how many inodes have one.
 pub(crate) fn fill(findings: &mut Findings, names: &Names, root: u64) -> u64 {
     let mut found = BTreeSet::new();
@@ -75,18 +106,24 @@ pub(crate) fn fill(findings: &mut Findings, names: &Names, root: u64) -> u64 {
     found.len() as u64
 }
 
-/// From the root down.
-fn path(ino: u64, names: &Names, root: u64) -> Option<String> {
+/// From the root down, or from the inode that no name leads to: `<12>/a`, as debugfs takes it.
+pub(crate) fn path(ino: u64, names: &Names, root: u64) -> Option<String> {
     let (mut at, mut parts) = (ino, Vec::new());
+    let mut path = String::new();
     while at != root {
-        let (parent, name) = names.get(&at)?;
+        let Some((parent, name)) = names.get(&at) else {
+            if parts.is_empty() {
+                return None;
+            }
+            path = format!("<{at}>");
+            break;
+        };
         parts.push(String::from_utf8_lossy(name));
         if parts.len() > DEPTH {
             return None;
         }
         at = *parent;
     }
-    let mut path = String::new();
     for part in parts.iter().rev() {
         path.push('/');
         path.push_str(part);
@@ -111,5 +148,7 @@ mod tests {
         assert_eq!(path(2).as_deref(), Some("/"));
         assert_eq!(path(13).as_deref(), Some("/home/file"));
         assert_eq!((path(14), path(20)), (None, None));
+        let lost = Names::from([(13, name(12, "file"))]);
+        assert_eq!(super::path(13, &lost, 2).as_deref(), Some("<12>/file"));
     }
 }

@@ -68,6 +68,11 @@ impl Problem {
     pub fn is_fault(&self) -> bool {
         matches!(self.class, Class::Error | Class::Uncounted | Class::Stop)
     }
+
+    /// Whether it is only the line that the reference program prints above a list of others. Reports leave it out.
+    pub fn is_heading(&self) -> bool {
+        self.class == Class::Notice && self.name.ends_with("_HEADER")
+    }
 }
 
 #[cfg(test)]

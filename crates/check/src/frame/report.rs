@@ -5,7 +5,7 @@
 //! made of those can be continued. Findings are grouped by problem: a broken bitmap has thousands, and a reader wants to know
 //! first how many kinds of faults there are.
 
-mod advice;
+pub(crate) mod advice;
 mod csv;
 mod e2fsck;
 mod fsck_ocfs2;
@@ -20,12 +20,14 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+pub use advice::{Step, Target};
 pub use csv::csv;
 pub use e2fsck::e2fsck;
 pub use ocfs2::ocfs2;
 pub use text::{Shown, brief, text};
 pub use xfs_repair::xfs_repair;
 
+use super::affected::Affected;
 use super::cost::Cost;
 use super::finding::Finding;
 use super::log::{Findings, Tally};
@@ -159,10 +161,16 @@ pub struct Report {
     pub verdicts: Verdicts,
     /// How the reference program itself would have run, where that is not what its verdict says.
     pub reference_run: Option<ReferenceRun>,
-    /// The filesystem was mounted read-write during the check: nothing is certain.
+    /// What was read may describe no state that ever existed: it was mounted read-write, or its log is not replayed.
     pub unstable: bool,
+    /// It was mounted read-write during the check. A check leaves it unset.
+    pub mounted: bool,
+    /// The files that are affected.
+    pub affected: Affected,
     /// What was found.
     pub findings: Findings,
+    /// What to do next ([`crate::Checker::advice`]); a check leaves it empty.
+    pub next: Vec<Step>,
     /// What could not be judged.
     pub unjudged: Unjudged,
     /// What the filesystem contains; none where the inodes were not all read.
@@ -193,6 +201,12 @@ impl Report {
             .list
             .iter()
             .filter(|finding| finding.problem.is_fault())
+    }
+
+    /// The findings that are printed: headings of lists are not.
+    pub fn shown(&self) -> impl Iterator<Item = &Finding> {
+        let list = self.findings.list.iter();
+        list.filter(|finding| !finding.problem.is_heading())
     }
 
     /// Sets the rate at which the device is read sequentially, bytes per second: each pass then has an ideal time.
@@ -245,7 +259,9 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         #[serde(skip_serializing_if = "Option::is_none")]
         reference: Option<&'a ReferenceRun>,
         counts: Vec<Number>,
-        findings: &'a [Finding],
+        affected: &'a Affected,
+        findings: Vec<&'a Finding>,
+        next: &'a [Step],
         unjudged: Unjudged,
         #[serde(skip_serializing_if = "Option::is_none")]
         inventory: Option<&'a Inventory>,
@@ -256,6 +272,8 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         sequential_rate: Option<f64>,
     }
     let verdict = report.verdict(judge);
+    let tallies = report.findings.tallies.iter();
+    let tallies = tallies.filter(|tally| !tally.problem.is_heading());
     let count = |tally: &Tally| Number {
         code: tally.problem.code,
         name: tally.problem.name,
@@ -270,8 +288,10 @@ pub fn json(report: &Report, judge: Judge) -> Result<String, serde_json::Error> 
         unstable: report.unstable,
         verdicts: ByName(report),
         reference: report.reference_run.as_ref(),
-        counts: report.findings.tallies.iter().map(count).collect(),
-        findings: &report.findings.list,
+        counts: tallies.map(count).collect(),
+        affected: &report.affected,
+        findings: report.shown().collect(),
+        next: &report.next,
         unjudged: report.unjudged,
         inventory: report.inventory.as_ref(),
         passes: &report.passes,

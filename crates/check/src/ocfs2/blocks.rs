@@ -16,6 +16,9 @@ pub(crate) const CACHED: usize = 32 << 20;
 const DEPTH: usize = 32;
 const REQUEST: usize = 64 << 10;
 
+/// Bytes that a kept block takes beside its own: counts, and its place in the table.
+pub(crate) const PER_BLOCK: usize = 64;
+
 /// Fewer blocks are not worth a second thread.
 const FEW: usize = 64;
 
@@ -52,6 +55,11 @@ impl Blocks {
         let block: Block = self.read_run(source, number, 1)?.into();
         self.keep(number, Arc::clone(&block));
         Ok(block)
+    }
+
+    /// Bytes of blocks that are kept now.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.kept().len() * (self.size + PER_BLOCK)) as u64
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<u64, Block>> {
@@ -112,6 +120,19 @@ impl Blocks {
             ControlFlow::Continue(())
         };
         let _ = sweep.run(source, spans, |_| (), each);
+    }
+
+    /// A block that is not wholly in the source, with zeros after its end; none of o2image's packed file.
+    pub(crate) fn past_end(&self, source: &dyn BlockSource, number: u64) -> Option<Block> {
+        let at = number.saturating_mul(self.size as u64);
+        if self.packed.is_some() || at.saturating_add(self.size as u64) <= source.len() {
+            return None;
+        }
+        let mut bytes = vec![0; self.size];
+        let there = source.len().saturating_sub(at) as usize;
+        // Zeros, too, where its first part cannot be read.
+        let _ = source.read_at(&mut bytes[..there], at);
+        Some(bytes.into())
     }
 
     /// Blocks in a run, from the source.

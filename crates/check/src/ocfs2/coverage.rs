@@ -64,6 +64,12 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> u64 {
+        let runs = self.lists.iter().map(|list| list.runs.len());
+        (runs.sum::<usize>() * (size_of::<Run>() + size_of::<u64>())) as u64
+    }
+
     /// Of these allocators: the global one, then one for each slot.
     pub(crate) fn new(allocators: &[Allocator]) -> Coverage {
         let lists: Vec<Sorted> = (0..)

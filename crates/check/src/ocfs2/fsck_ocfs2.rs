@@ -1,8 +1,10 @@
 //! What is fsck.ocfs2's and not the format's: its passes, its codes, where it ends, and the exit code that comes of that.
 
+pub(crate) mod advice;
 pub(crate) mod log;
 pub mod problems;
 
+use crate::frame::affected::{Harm, Harms};
 use crate::frame::log::Findings;
 use crate::frame::pass::Pass;
 use crate::frame::problem::Class;
@@ -84,3 +86,11 @@ pub(crate) fn verdicts(findings: &Findings, run: &Run) -> Verdicts {
 pub(crate) fn has_code(class: Class) -> bool {
     matches!(class, Class::Error | Class::Optional)
 }
+
+/// What its problems do to a file.
+pub(crate) const HARMS: Harms = &[
+    ("NOT_CONNECTED", Harm::Unreachable),
+    ("DIRENT", Harm::Name),
+    ("XATTR", Harm::Attributes),
+    ("SIZE", Harm::Size),
+];

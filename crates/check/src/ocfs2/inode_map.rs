@@ -37,6 +37,11 @@ impl Slots {
         slots
     }
 
+    /// Bytes of the numbering itself.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.runs.len() * size_of::<(u64, u64, usize)>()) as u64
+    }
+
     /// Number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.total

@@ -13,7 +13,7 @@ use super::fsck_ocfs2::Exit;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::problems::{
     JOURNAL_DIRTY, JOURNAL_UNUSABLE, SB_BACKUP, SB_BLOCK_SIZE, SB_FEATURES, SB_HASH, SB_SLOTS_ZERO,
-    SB_UNUSABLE,
+    SB_UNUSABLE, VOLUME_CUT,
 };
 use super::lookup;
 use super::packed::Packed;
@@ -168,6 +168,12 @@ pub(crate) fn check(volume: &Volume<'_>, log: &mut Log) {
         log.own(finding.found(sb.s_uuid_hash.get()).expected(expected));
     }
     backups(volume, log);
+    let blocks = volume.layout.blocks();
+    let cut = volume.cut(0, blocks);
+    if cut > 0 {
+        let finding = Finding::new(&VOLUME_CUT).found(blocks - cut);
+        log.own(finding.expected(blocks).note("blocks"));
+    }
 }
 
 /// Whether a journal has something to replay.

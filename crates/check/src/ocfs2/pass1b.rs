@@ -1,18 +1,15 @@
 //! Passes 1b to 1d: who owns the clusters that are in use more than once.
 
-use std::collections::BTreeMap;
+mod contest;
 
 use ondisk::ocfs2::dinode::{BODY, dynamic, flag};
 use ondisk::ocfs2::xattr::{
     BLOCK_HEADER, INDEXED, TREE_LIST, VALUE_LIST, ValueRoot, XattrBlock, XattrTree,
 };
-use ondisk::ocfs2::{ChainList, Dinode, GroupDescriptor, XattrHeader, dinode, feature};
+use ondisk::ocfs2::{ChainList, Dinode, GroupDescriptor, XattrHeader, dinode};
 
 use super::fsck_ocfs2::log::Log;
-use super::fsck_ocfs2::problems::{
-    CLUSTERS_SHARED, CLUSTERS_SHARED_CHAIN, DUP_CLUSTERS_ADD_REFCOUNT, DUP_CLUSTERS_CLONE,
-    DUP_CLUSTERS_DELETE, DUP_CLUSTERS_SYSFILE_CLONE, OWNERS_UNREADABLE,
-};
+use super::fsck_ocfs2::problems::OWNERS_UNREADABLE;
 use super::pass1::scan;
 use super::refused::Refused;
 use super::state::State;
@@ -20,24 +17,14 @@ use super::tree::{self, Next};
 use super::volume::{Volume, from, head, signed, value};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
-
-/// An owner of a shared cluster.
-#[derive(Clone, Copy)]
-struct Owner {
-    inode: u64,
-    flags: u32,
-    refcounts: u64,
-}
-
-/// Owners by cluster, each in the order in which the scan meets them.
-type Owners = BTreeMap<u32, Vec<Owner>>;
+use contest::{Contest, Owner};
 
 /// Runs the passes.
 ///
 /// # Errors
 /// The check was cancelled, or outgrew its memory.
 pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<(), Failure> {
-    let mut owners = Owners::new();
+    let mut contest = Contest::default();
     let bitmap = state.bitmap.inode;
     scan::run(volume, &state.inodes, log, &mut |log, number, bytes| {
         if !signed(bytes, dinode::SIGNATURE) {
@@ -50,7 +37,7 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
         let mut claims = Claims {
             volume,
             state,
-            owners: &mut owners,
+            contest: &mut contest,
             inode,
             bitmap,
         };
@@ -59,18 +46,13 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
             log.end(refused.exit(), finding.note(refused.words()));
         }
     })?;
-    for (cluster, owners) in &owners {
-        if owners.len() > 1 {
-            reconcile(volume, log, *cluster, owners);
-        }
-    }
-    Ok(())
+    contest.judge(volume, &state.shared, log)
 }
 
 struct Claims<'a, 'v> {
     volume: &'a Volume<'v>,
     state: &'a State,
-    owners: &'a mut Owners,
+    contest: &'a mut Contest,
     inode: Dinode,
     bitmap: u64,
 }
@@ -106,11 +88,8 @@ impl Claims<'_, '_> {
             flags: self.inode.i_flags.get(),
             refcounts: self.inode.i_refcount_loc.get(),
         };
-        for &cluster in self.state.shared.range(first..end) {
-            let owners = self.owners.entry(cluster).or_default();
-            if owners.iter().all(|other| other.inode != owner.inode) {
-                owners.push(owner);
-            }
+        if self.state.shared.first_in(first..end).is_some() {
+            self.contest.take(owner, first..end);
         }
     }
 
@@ -202,31 +181,5 @@ impl Claims<'_, '_> {
             })?;
         }
         Ok(())
-    }
-}
-
-/// The questions about one cluster.
-fn reconcile(volume: &Volume<'_>, log: &mut Log, cluster: u32, owners: &[Owner]) {
-    let block = volume.layout.block_of(cluster.into());
-    let names: Vec<String> = owners.iter().map(|owner| owner.inode.to_string()).collect();
-    let finding = Finding::new(&CLUSTERS_SHARED).block(block);
-    log.add(finding.found(format!("inodes {}", names.join(", "))));
-    let mut trees: Vec<u64> = owners.iter().map(|owner| owner.refcounts).collect();
-    trees.retain(|&tree| tree != 0);
-    trees.dedup();
-    let is_system = owners.iter().any(|owner| owner.flags & flag::SYSTEM != 0);
-    if volume.sb.has_incompat(feature::REFCOUNT) && !is_system && trees.len() < 2 {
-        log.add(Finding::new(&DUP_CLUSTERS_ADD_REFCOUNT).block(block));
-    }
-    for owner in owners {
-        let at = |problem| Finding::new(problem).inode(owner.inode).block(block);
-        if owner.flags & flag::CHAIN != 0 {
-            log.add(at(&CLUSTERS_SHARED_CHAIN));
-        } else if owner.flags & flag::SYSTEM != 0 {
-            log.add(at(&DUP_CLUSTERS_SYSFILE_CLONE));
-        } else {
-            log.add(at(&DUP_CLUSTERS_CLONE));
-            log.add(at(&DUP_CLUSTERS_DELETE));
-        }
     }
 }

@@ -79,10 +79,7 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Resu
     };
     let size = volume.block_size() as u64;
     for batch in blocks.chunks(BATCH) {
-        volume.guard.hold()?;
-        if volume.progress.cancelled() {
-            return Err(Failure::Stopped);
-        }
+        volume.go_on()?;
         let read = batch.iter().filter(|place| place.logical != JUDGED);
         let read: Vec<u64> = read
             .flat_map(|place| [place.block, place.directory])

@@ -10,10 +10,17 @@ use super::lookup;
 use super::refused::Refused;
 use super::state::{Seen, State};
 use super::volume::Volume;
+use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 
+/// Directories between two questions whether to go on.
+const EVERY: u64 = 1 << 14;
+
 /// Runs the pass.
-pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) {
+///
+/// # Errors
+/// The check was cancelled, or outgrew its memory.
+pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<(), Failure> {
     let root = volume.sb.s_root_blkno.get();
     if state.coverage.in_use(root) == Some(false) {
         log.add(Finding::new(&ROOT_DIR_MISSING).inode(root));
@@ -35,9 +42,13 @@ pub(crate) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) {
         }
     }
     let all: Vec<u64> = state.directories.keys().copied().collect();
-    for (walk, directory) in (1..).zip(all) {
+    for (walk, directory) in (1_u64..).zip(all) {
+        if walk.is_multiple_of(EVERY) {
+            volume.go_on()?;
+        }
         connect(state, log, directory, walk);
     }
+    Ok(())
 }
 
 /// Goes up from a directory to one that is connected, and compares its `..` with the directory that names it.

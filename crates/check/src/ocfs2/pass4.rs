@@ -12,6 +12,7 @@ use super::refused::Refused;
 use super::state::State;
 use super::tree::Next;
 use super::volume::{Volume, head};
+use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 
 /// Pass 4a. fsck.ocfs2 -n says of each orphan directory that has entries that it leaves them; an error of the last slot ends the pass.
@@ -54,14 +55,24 @@ pub(crate) fn orphans(volume: &Volume<'_>, log: &mut Log) {
     }
 }
 
+/// Inodes between two questions whether to go on.
+const EVERY: u64 = 1 << 16;
+
 /// Pass 4b: each inode that has links or entries, ascending.
-pub(crate) fn links(volume: &Volume<'_>, state: &State, log: &mut Log) {
+///
+/// # Errors
+/// The check was cancelled, or outgrew its memory.
+pub(crate) fn links(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
     let (Some(references), Some(links)) = (&state.references, &state.links) else {
-        return;
+        return Ok(());
     };
-    for inode in references.with_value(links, &state.slots) {
+    for (nth, inode) in (0_u64..).zip(references.with_value(links, &state.slots)) {
+        if nth.is_multiple_of(EVERY) {
+            volume.go_on()?;
+        }
         count(volume, state, log, inode);
     }
+    Ok(())
 }
 
 fn count(volume: &Volume<'_>, state: &State, log: &mut Log, inode: u64) {

@@ -1,19 +1,18 @@
 //! The passes, one after the other.
 
+use blockio::BlockSource;
 use blockio::layer::Counting;
-use blockio::{BlockSource, Sweep};
 use ondisk::flags::names;
 use ondisk::ocfs2::Superblock;
 use ondisk::ocfs2::superblock::{COMPAT, INCOMPAT, RO_COMPAT};
 
-use super::blocks::CACHED;
 use super::fsck_ocfs2::log::Log;
 use super::fsck_ocfs2::{self, PASSES, REFERENCE};
 use super::state::State;
 use super::volume::{Volume, head};
-use super::{open, own, pass0, pass1, pass1b, pass2, pass3, pass4, pass5};
+use super::{memory, open, own, pass0, pass1, pass1b, pass2, pass3, pass4, pass5, paths};
 use crate::frame::failure::Failure;
-use crate::frame::memory::{Estimate, allowed, program_and_findings};
+use crate::frame::memory::{allowed, fit};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
@@ -61,7 +60,7 @@ fn passes<'a, S: BlockSource>(
         },
         |opened| opened.as_ref().map_or(0, |volume| volume.slots().into()),
     )?;
-    let Some(volume) = &opened else {
+    let Some(mut volume) = opened else {
         let (findings, run) = log.finish();
         let outcome = Outcome {
             findings,
@@ -70,27 +69,26 @@ fn passes<'a, S: BlockSource>(
         };
         return Ok((outcome, false));
     };
-    let maps = u64::from(volume.clusters()).div_ceil(4);
-    fits(volume, maps)?;
-    let mut state = State::new(volume);
+    fits(&volume, u64::from(volume.clusters()).div_ceil(4))?;
+    let mut state = State::new(&volume);
     let (log, state) = (&mut log, &mut state);
-    step(meter, 1, log, |log| Ok(pass0::clusters(volume, state, log)))?;
-    step(meter, 2, log, |log| Ok(pass0::inodes(volume, state, log)))?;
-    step(meter, 3, log, |log| Ok(pass0::extents(volume, state, log)))?;
-    let estimate = estimate(volume, state, maps);
+    allocators(&volume, state, meter, log)?;
+    let estimate = fit(&mut memory::Before::new(&mut volume, state))?;
+    let volume = &volume;
     fits(volume, estimate.total())?;
-    observer.message(&format!(
-        "memory: at most {} MiB",
-        estimate.total().div_ceil(1 << 20)
-    ));
+    observer.message(&estimate.about());
+    let meter = &mut (meter, volume);
     step(meter, 4, log, |log| {
         pass1::run(volume, state, log)?;
         Ok(state.counts.files.inodes)
     })?;
+    let estimate = memory::after(volume, state);
+    fits(volume, estimate.total())?;
+    observer.message(&estimate.at_most());
     if !state.shared.is_empty() {
         step(meter, 5, log, |log| {
             pass1b::run(volume, state, log)?;
-            Ok(state.shared.len() as u64)
+            Ok(state.shared.len())
         })?;
     }
     step(meter, 6, log, |log| {
@@ -98,7 +96,7 @@ fn passes<'a, S: BlockSource>(
         Ok(state.directory_blocks.len() as u64)
     })?;
     step(meter, 7, log, |log| {
-        pass3::run(volume, state, log);
+        pass3::run(volume, state, log)?;
         Ok(state.directories.len() as u64)
     })?;
     step(meter, 8, log, |log| {
@@ -106,7 +104,7 @@ fn passes<'a, S: BlockSource>(
         Ok(volume.slots().into())
     })?;
     step(meter, 9, log, |log| {
-        pass4::links(volume, state, log);
+        pass4::links(volume, state, log)?;
         Ok(state.counts.files.inodes)
     })?;
     if pass5::applies(volume) {
@@ -122,9 +120,13 @@ fn passes<'a, S: BlockSource>(
             state.unjudged
         ));
     }
-    let (findings, run) = std::mem::replace(log, Log::new(0)).finish();
+    let (mut findings, run) = std::mem::replace(log, Log::new(0)).finish();
+    if volume.options.paths {
+        paths::fill(volume, state, &mut findings)?;
+    }
     let outcome = Outcome {
         findings,
+        harms: fsck_ocfs2::HARMS,
         run: Some(run),
         filesystem: Some(filesystem(volume, state)),
         estimate: Some(estimate),
@@ -134,16 +136,31 @@ fn passes<'a, S: BlockSource>(
     Ok((outcome, volume.blocks.is_packed()))
 }
 
-/// Runs the pass with that number. It gives the number of objects that it judged.
-fn step<S: BlockSource>(
+/// Passes 0a to 0c.
+fn allocators<S: BlockSource>(
+    volume: &Volume<'_>,
+    state: &mut State,
     meter: &mut Meter<'_, S>,
+    log: &mut Log,
+) -> Result<(), Failure> {
+    let meter = &mut (meter, volume);
+    step(meter, 1, log, |log| Ok(pass0::clusters(volume, state, log)))?;
+    step(meter, 2, log, |log| Ok(pass0::inodes(volume, state, log)))?;
+    step(meter, 3, log, |log| Ok(pass0::extents(volume, state, log)))
+}
+
+/// Runs the pass with that number. It gives the number of objects that it judged. Nothing is read after the check was to end, so what a
+/// pass has found then is given up.
+fn step<S: BlockSource>(
+    (meter, volume): &mut (&mut Meter<'_, S>, &Volume<'_>),
     number: usize,
     log: &mut Log,
     run: impl FnOnce(&mut Log) -> Result<u64, Failure>,
 ) -> Result<(), Failure> {
     let pass = &PASSES[number];
     log.enter(pass);
-    meter.run(pass, || run(log), |objects| *objects).map(|_| ())
+    meter.run(pass, || run(log), |objects| *objects)?;
+    volume.go_on()
 }
 
 fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
@@ -152,27 +169,6 @@ fn fits(volume: &Volume<'_>, needs: u64) -> Result<(), Failure> {
         return Err(Failure::Memory { needs, limit });
     }
     Ok(())
-}
-
-/// Two bits for each cluster, six bytes for each inode block, one for each extent block and their groups, the requests in flight, and the blocks that are kept.
-fn estimate(volume: &Volume<'_>, state: &State, maps: u64) -> Estimate {
-    let sweep = Sweep {
-        threads: volume.options.threads,
-        ..volume.options.sweep.clone()
-    };
-    let in_flight = sweep.memory(volume.source.geometry());
-    Estimate {
-        parts: vec![
-            ("program", program_and_findings(&volume.options)),
-            ("clusters", maps),
-            ("inodes", state.slots.len() as u64 * 6),
-            ("extents", state.tree_blocks.memory(volume.block_size())),
-            (
-                "buffers",
-                CACHED as u64 + pass1::BUFFER as u64 + in_flight as u64,
-            ),
-        ],
-    }
 }
 
 fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {

@@ -1,6 +1,6 @@
 //! What the passes leave for each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::blocks::Block;
 use super::cluster_set::ClusterSet;
@@ -115,6 +115,16 @@ pub(crate) struct Counts {
     pub(crate) depths: [u64; 6],
 }
 
+impl Allocator {
+    /// Bytes of memory of its groups, for blocks of `size` bytes.
+    pub(crate) fn memory(&self, size: usize) -> u64 {
+        // A descriptor is in an allocation with its counts; a tree leaves room in its nodes.
+        let group = size_of::<Group>() + size + 32;
+        let region = 2 * size_of::<(u64, Region)>();
+        (self.groups.len() * group + self.regions.len() * region) as u64
+    }
+}
+
 impl Counts {
     /// Adds what another part of the volume comes to.
     pub(crate) fn add(&mut self, other: &Counts) {
@@ -153,7 +163,7 @@ pub(crate) struct State {
     /// Clusters in use.
     pub(crate) used: ClusterSet,
     /// Clusters in use more than once.
-    pub(crate) shared: BTreeSet<u32>,
+    pub(crate) shared: ClusterSet,
     /// The numbering of inodes.
     pub(crate) slots: Slots,
     /// The bits of all inode groups.
@@ -208,6 +218,7 @@ impl State {
     pub(crate) fn new(volume: &Volume<'_>) -> State {
         State {
             used: ClusterSet::new(volume.clusters()),
+            shared: ClusterSet::new(volume.clusters()),
             ..State::default()
         }
     }
@@ -220,9 +231,8 @@ impl State {
     /// Marks a run of clusters within the volume as used by one more owner.
     pub(crate) fn use_clusters(&mut self, first: u32, count: u32) {
         let shared = &mut self.shared;
-        self.used.take(first, count, |cluster| {
-            shared.insert(cluster);
-        });
+        self.used
+            .take(first, count, |word, mask| shared.add_word(word, mask));
     }
 
     /// Whether a cluster is in use.

@@ -11,6 +11,7 @@ use zerocopy::FromZeros;
 
 use super::blocks::{Block, Blocks};
 use super::refused::Refused;
+use crate::frame::failure::Failure;
 use crate::frame::memory::Guard;
 use crate::frame::options::Options;
 use progress::Progress;
@@ -59,27 +60,58 @@ impl Volume<'_> {
         self.sb.i_fs_generation.get()
     }
 
+    /// The check goes on.
+    ///
+    /// # Errors
+    /// It was cancelled, or outgrew its memory.
+    pub(crate) fn go_on(&self) -> Result<(), Failure> {
+        self.guard.hold()?;
+        if self.progress.cancelled() {
+            return Err(Failure::Stopped);
+        }
+        Ok(())
+    }
+
     /// Whether metadata blocks have checksums.
     pub(crate) fn has_checksums(&self) -> bool {
         self.sb.has_incompat(feature::META_ECC)
     }
 
+    /// Whether the check is to end. Then nothing is read any more, so that every walk ends soon, and what comes of it is given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.progress.cancelled() || self.guard.is_full()
+    }
+
     /// A block, whatever is in it.
     pub(crate) fn read(&self, block: u64) -> Result<Block, Refused> {
+        if self.is_over() {
+            return Err(Refused::Read);
+        }
         self.blocks.read(self.source, block)
+    }
+
+    /// How runs of blocks are read.
+    pub(crate) fn sweep(&self) -> Sweep {
+        Sweep {
+            threads: self.options.threads,
+            block: self.block_size() as u32,
+            ..self.options.sweep.clone()
+        }
     }
 
     /// Reads blocks that are needed soon, many requests in flight.
     pub(crate) fn prefetch(&self, blocks: Vec<u64>) {
-        let sweep = Sweep {
-            threads: self.options.threads,
-            ..self.options.sweep.clone()
-        };
-        self.blocks.prefetch(self.source, &sweep, blocks);
+        if self.is_over() {
+            return;
+        }
+        self.blocks.prefetch(self.source, &self.sweep(), blocks);
     }
 
     /// Blocks in a run, whatever is in them.
     pub(crate) fn read_run(&self, first: u64, count: usize) -> Result<Vec<u8>, Refused> {
+        if self.is_over() {
+            return Err(Refused::Read);
+        }
         self.blocks.read_run(self.source, first, count)
     }
 
@@ -104,12 +136,38 @@ impl Volume<'_> {
     }
 
     fn structure(&self, block: u64, offset: usize, signature: [u8; 8]) -> Result<Block, Refused> {
-        let bytes = self.checked(self.read(block)?, offset)?;
+        self.judged(self.read(block)?, offset, signature)
+    }
+
+    fn judged(&self, block: Block, offset: usize, signature: [u8; 8]) -> Result<Block, Refused> {
+        let bytes = self.checked(block, offset)?;
         if signed(&bytes, signature) {
             Ok(bytes)
         } else {
             Err(Refused::Magic)
         }
+    }
+
+    /// How many of these blocks the volume has and the source has not.
+    pub(crate) fn cut(&self, start: u64, end: u64) -> u64 {
+        if self.blocks.is_packed() {
+            return 0;
+        }
+        let held = self.source.len() / self.block_size() as u64;
+        end.min(self.layout.blocks())
+            .saturating_sub(start.max(held))
+    }
+
+    /// Whether the source ends before the block does.
+    pub(crate) fn is_past_end(&self, block: u64) -> bool {
+        self.blocks.past_end(self.source, block).is_some()
+    }
+
+    /// A group descriptor past the end of the source as libocfs2 has it when it has read it ahead: it asks for all of them at once, does not look at how
+    /// many bytes came, and keeps zeros for the others.
+    pub(crate) fn group_of_zeros(&self, block: u64) -> Option<Result<Block, Refused>> {
+        let bytes = self.blocks.past_end(self.source, block)?;
+        Some(self.judged(bytes, 0x30, chain::SIGNATURE))
     }
 
     /// An inode. A correctable bit is not corrected: libocfs2 copies the block before it corrects it.

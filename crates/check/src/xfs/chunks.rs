@@ -70,6 +70,11 @@ impl Chunks {
         }
     }
 
+    /// Bytes of each allocation group, but for its chunks.
+    pub(crate) fn group_memory() -> u64 {
+        (size_of::<Group>() + size_of::<Vec<Chunk>>()) as u64
+    }
+
     /// Ranks: 64 times the number of chunks.
     pub(crate) fn ranks(&self) -> u64 {
         self.count * u64::from(CHUNK)
@@ -84,6 +89,18 @@ impl Chunks {
                 (rank, group.chunk(at))
             })
         })
+    }
+
+    /// Whether a chunk of an allocation group has an inode of this range.
+    pub(crate) fn has_any(&self, ag: u32, inodes: std::ops::Range<u64>) -> bool {
+        let starts = self
+            .groups
+            .get(ag as usize)
+            .map_or(&[][..], |group| group.starts.as_slice());
+        // Chunks do not overlap: the last that begins before the end of the range reaches furthest.
+        let at = starts.partition_point(|start| u64::from(*start) < inodes.end);
+        at.checked_sub(1)
+            .is_some_and(|at| u64::from(starts[at]) + u64::from(CHUNK) > inodes.start)
     }
 
     /// The rank of an inode; none where no chunk has it, or where it is in a hole.

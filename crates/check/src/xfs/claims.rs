@@ -1,10 +1,11 @@
 //! Which blocks are taken, by whatever: headers, btrees, free extents, chunks, and the blocks of files.
 //!
-//! A window of 2^16 blocks is empty, a list of runs, or a bitmap when there are too many runs. Neighbours merge, so on a sound filesystem each
-//! window is one run in the end. A block that is taken twice goes to a list, which [`super::phase4`] judges: it knows by then whose it was.
+//! A window of 2^16 blocks is a run, a list of runs, or a bitmap when there are too many runs. Neighbours merge, so on a sound filesystem each
+//! window is one run in the end, which takes no memory but the window's. A block that is taken twice goes to a list, which [`super::phase4`] judges: it knows by then whose it was.
 //!
 //! Blocks of files with the shared flag are not taken here, they are listed; sorted lists tell how often each block is shared.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ondisk::xfs::Geometry;
@@ -138,6 +139,10 @@ pub(crate) struct Claims {
     geo: Geometry,
     groups: Vec<Group>,
     conflicts: Mutex<Vec<Conflict>>,
+    /// Bytes that windows with several runs take.
+    fragments: AtomicU64,
+    /// The most that they took at once.
+    most_fragments: AtomicU64,
     /// In the second pass, the windows whose mappings are looked for, by allocation group, ascending.
     wanted: Option<Vec<Vec<u32>>>,
 }
@@ -156,6 +161,8 @@ impl Claims {
             geo: *geo,
             groups: groups.collect(),
             conflicts: Mutex::default(),
+            fragments: 0.into(),
+            most_fragments: 0.into(),
             wanted: None,
         }
     }
@@ -208,14 +215,52 @@ impl Claims {
                 let series = advanced.series(part.first, part.start, part.length);
                 window.sum = plus(window.sum, series);
             }
-            window.blocks.take(part.start, part.length) && sole
+            self.change(&mut window, |blocks| blocks.take(part.start, part.length)) && sole
         })
+    }
+
+    /// Changes what is taken of a window, and counts the memory of that.
+    fn change<T>(&self, window: &mut Window, change: impl FnOnce(&mut Blocks) -> T) -> T {
+        let before = window.blocks.memory();
+        let result = change(&mut window.blocks);
+        let after = window.blocks.memory();
+        if after != before {
+            // Wraps where it becomes less.
+            let more = after.wrapping_sub(before);
+            let sum = self.fragments.fetch_add(more, Relaxed).wrapping_add(more);
+            self.most_fragments.fetch_max(sum, Relaxed);
+        }
+        result
+    }
+
+    /// Bytes of a filesystem's claims before anything is taken.
+    pub(crate) fn empty_memory(geo: &Geometry) -> u64 {
+        let windows = geo.blocks.div_ceil(WINDOW.into()) + u64::from(geo.ag_count);
+        let (group, window) = (size_of::<Group>(), size_of::<Mutex<Window>>());
+        u64::from(geo.ag_count) * group as u64 + windows * window as u64
+    }
+
+    /// The most bytes that windows with several runs took so far.
+    pub(crate) fn fragments(&self) -> u64 {
+        self.most_fragments.load(Relaxed)
+    }
+
+    /// Bytes of the extents of files with the shared flag: of all, and of the group that has most.
+    pub(crate) fn shared_memory(&self) -> (u64, u64) {
+        let bytes =
+            |list: &Mutex<Vec<SharedExtent>>| (lock(list).len() * size_of::<SharedExtent>()) as u64;
+        let groups = self.groups.iter();
+        let each = groups.map(|group| bytes(&group.shared) + bytes(&group.attributes));
+        each.fold((0, 0), |(sum, most), one| (sum + one, most.max(one)))
     }
 
     /// Adds a mapping and takes nothing.
     pub(crate) fn map(&self, ag: u32, start: u32, length: u32, mapped: &Mapped) {
         if let Some(wanted) = &self.wanted {
-            let (first, last) = (start / WINDOW, (start + (length.max(1) - 1)) / WINDOW);
+            let (first, last) = (
+                start / WINDOW,
+                start.saturating_add(length.max(1) - 1) / WINDOW,
+            );
             let list = wanted.get(ag as usize).map_or(&[][..], Vec::as_slice);
             let at = list.partition_point(|window| *window < first);
             if list.get(at).is_some_and(|window| *window <= last) {

@@ -40,6 +40,8 @@ pub(crate) struct Directory {
     pub(crate) form: Form,
     /// Data blocks up to the last.
     pub(crate) blocks: u32,
+    /// Class of its data fork among those whose blocks are named.
+    pub(crate) class: u8,
     /// Data blocks that the table in its only leaf covers.
     pub(crate) covers: AtomicU64,
     /// What `..` leads to; 0: not known.
@@ -62,6 +64,7 @@ impl Directory {
             links,
             form,
             blocks,
+            class: 0,
             covers: AtomicU64::new(blocks.into()),
             parent: AtomicU64::new(0),
             names: AtomicU64::new(0),

@@ -64,6 +64,38 @@ pub(crate) fn pair(one: u32, other: u32) -> u64 {
     mixed ^ mixed >> 31
 }
 
+/// Hash entries, in their order, that lead to names which may be equal: those of one hash, stale ones between them or not.
+#[derive(Debug, Default)]
+pub(crate) struct Alike {
+    /// Hash and address.
+    list: Vec<(u32, u32)>,
+    /// The last entry, and whether it is in the list.
+    last: Option<((u32, u32), bool)>,
+}
+
+impl Alike {
+    /// Takes the next entry that is not stale. `listed`: it goes to the list whether another has its hash or not.
+    pub(crate) fn add(&mut self, hash: u32, address: u32, listed: bool) {
+        let before = self.last.filter(|(before, _)| before.0 == hash);
+        if let Some((before, false)) = before {
+            self.list.push(before);
+        }
+        let listed = listed || before.is_some();
+        if listed {
+            self.list.push((hash, address));
+        }
+        self.last = Some(((hash, address), listed));
+    }
+
+    /// The list. `last`: the last entry goes to it whether another has its hash or not.
+    pub(crate) fn finish(mut self, last: bool) -> Vec<(u32, u32)> {
+        if let Some((entry, false)) = self.last.filter(|_| last) {
+            self.list.push(entry);
+        }
+        self.list
+    }
+}
+
 /// Judges the head of a data or free block of version 5. False where a part of it is wrong.
 fn block_header(
     rules: &Rules,

@@ -18,7 +18,7 @@ use ondisk::xfs::{Agi, Extent};
 
 use super::chunks::Chunk;
 use super::metadump;
-use super::phase1;
+use super::phase1::{self, Opened};
 use super::phase2::most_levels;
 use super::recovery::Journal;
 use super::volume::Volume;
@@ -103,12 +103,14 @@ pub(super) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
     }
     let mut log = Log::new(options.keep);
     let opened = phase1::open(source, Journal::default(), options, &Silent, &mut log);
-    let mut volume = opened
-        .ok_or("no estimate: the superblock cannot be used; fslab check gives the reasons")?;
-    let stated = fit(&mut volume)
+    let Opened::Volume(mut volume) = opened else {
+        let why = "no estimate: the superblock cannot be used; fslab check gives the reasons";
+        return Err(why.into());
+    };
+    let stated = fit(&mut *volume)
         .map_err(|failure| failure.to_string())?
         .total();
-    let volume = &volume;
+    let volume = &*volume;
     let begin = Instant::now();
     let mut seen = Seen::default();
     let mut sample = Sample {

@@ -12,10 +12,10 @@ use ondisk::xfs::da::{self, BlockInfo, MOST_LEVELS};
 use super::rules::{Fork, Rules};
 use super::sink::Sink;
 use super::xfs_repair::problems::{
-    ATTR_HASH, ATTR_LEAF_BACK, ATTR_LEAF_MAP, ATTR_LEAF_OWNER, ATTR_OWNER, ATTR_ROOT_LINKS,
-    ATTR_UNREACHED, DA_BACK, DA_BAD, DA_CHILD, DA_COUNT, DA_DEPTH, DA_HASH, DA_HASH_LAST,
-    DA_LAST_FORW, DA_LAST_HASH, DA_LEAFN, DA_LEVEL, DA_MAP, DA_ROOT_BACK, DIR_LEAF_UNREACHED,
-    DIR_LEAFN_BACK, DIR_LEAFN_MAP, DIR_LEAFN_ORDER, DIR_OWNER,
+    ATTR_HASH, ATTR_LEAF_BACK, ATTR_LEAF_CRC, ATTR_LEAF_MAP, ATTR_LEAF_OWNER, ATTR_OWNER,
+    ATTR_ROOT_LINKS, ATTR_UNREACHED, DA_BACK, DA_BAD, DA_CHILD, DA_COUNT, DA_DEPTH, DA_HASH,
+    DA_HASH_LAST, DA_LAST_FORW, DA_LAST_HASH, DA_LEAFN, DA_LEVEL, DA_MAP, DA_ROOT_BACK,
+    DIR_LEAF_UNREACHED, DIR_LEAFN_BACK, DIR_LEAFN_MAP, DIR_LEAFN_ORDER, DIR_OWNER,
 };
 use crate::Problem;
 use crate::frame::finding::Finding;
@@ -122,7 +122,12 @@ pub(crate) fn node(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) -> Me
 }
 
 fn header(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) {
-    if !checksum::is_right(block.bytes, checksum::DA) {
+    // xfs_repair reads the root of attributes twice, and does not look at the checksum the second time.
+    let is_root = block.fork == Fork::Attr && block.offset == 0;
+    let summed = checksum::is_right(block.bytes, checksum::DA);
+    if !summed && is_root {
+        sink.own(block.about(&ATTR_LEAF_CRC));
+    } else if !summed {
         sink.find(block.about(&DA_BAD).note("checksum"));
     }
     let Ok(head) = BlockInfo::read(block.bytes) else {
@@ -133,7 +138,7 @@ fn header(rules: &Rules, block: &Block<'_>, sink: &mut impl Sink) {
         "block number"
     } else if head.uuid != rules.geometry.uuid {
         "UUID"
-    } else if be16(block.bytes, 10) != 0 {
+    } else if be16(block.bytes, 10) != 0 && (summed || !is_root) {
         "padding"
     } else if head.owner.get() != block.ino {
         let finding = match block.fork {

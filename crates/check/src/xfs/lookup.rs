@@ -1,5 +1,7 @@
 //! Parts of files by inode, read one after the other: for the few cases that a sweep leaves open.
 
+use std::collections::BTreeSet;
+
 use ondisk::bytes::{be16, be32};
 use ondisk::xfs::btree::{self, ForkRoot};
 use ondisk::xfs::dinode::{Format, Inode};
@@ -28,20 +30,34 @@ pub(crate) fn extents(volume: &Volume<'_>, ino: u64) -> Option<Vec<Extent>> {
         }
         Format::Btree => {
             let root = ForkRoot::new(fork);
-            let mut list = Vec::new();
+            let mut found = Found::default();
             for nth in 0..usize::from(root.count()).min(root.room()) {
-                tree(volume, root.pointer(nth), root.level(), &mut list);
+                tree(volume, root.pointer(nth), root.level(), &mut found);
             }
-            Some(list)
+            Some(found.extents)
         }
         _ => Some(Vec::new()),
     }
 }
 
-/// The extents below a block of a fork's btree, which is one level below `above`.
-fn tree(volume: &Volume<'_>, block: u64, above: u16, list: &mut Vec<Extent>) {
+/// What was found of a fork's btree.
+#[derive(Default)]
+struct Found {
+    extents: Vec<Extent>,
+    /// Blocks of the tree that were met: in a damaged one many nodes may lead to one block.
+    met: BTreeSet<u64>,
+}
+
+/// The extents below a block of a fork's btree, which is one level below `above`. Blocks that were met before are left out, and all that
+/// follows once the check is cancelled.
+fn tree(volume: &Volume<'_>, block: u64, above: u16, found: &mut Found) {
     let geo = &volume.geo;
-    if !geo.is_block(block) || above == 0 || list.len() >= MOST_EXTENTS {
+    if !geo.is_block(block)
+        || above == 0
+        || found.extents.len() >= MOST_EXTENTS
+        || !found.met.insert(block)
+        || volume.progress.cancelled()
+    {
         return;
     }
     let Ok(bytes) = volume.read(block, 1) else {
@@ -54,11 +70,11 @@ fn tree(volume: &Volume<'_>, block: u64, above: u16, list: &mut Vec<Extent>) {
     let count = count.min(btree::fork_room(geo));
     if level == 0 {
         let records = bytes.get(btree::long_header(geo.v5)..).unwrap_or_default();
-        list.extend(extent::list(records, count));
+        found.extents.extend(extent::list(records, count));
         return;
     }
     for nth in 0..count {
-        tree(volume, btree::fork_pointer(geo, &bytes, nth), level, list);
+        tree(volume, btree::fork_pointer(geo, &bytes, nth), level, found);
     }
 }
 

@@ -166,7 +166,9 @@ fn second(source: &dyn BlockSource) -> Option<Vec<Run>> {
 /// Adds a run, which continues the last one if it can.
 fn add(runs: &mut Vec<Run>, at: u64, from: u64, len: u64) {
     match runs.last_mut() {
-        Some(last) if last.at + last.len == at && last.from + last.len == from => last.len += len,
+        Some(last) if last.at.checked_add(last.len) == Some(at) && last.from + last.len == from => {
+            last.len += len;
+        }
         _ => runs.push(Run { at, from, len }),
     }
 }

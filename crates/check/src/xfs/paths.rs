@@ -3,6 +3,7 @@
 //! Parents of directories are known. Names are not kept, so the directories on the ways to the root are read once more, and all directories
 //! where a finding names a file.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ondisk::xfs::dinode::{Format, Inode};
@@ -13,6 +14,8 @@ use super::lookup;
 use super::rules::Rules;
 use super::state::State;
 use super::volume::Volume;
+use super::xfs_repair::problems::CONN_ORPHAN_DIR;
+use crate::frame::affected::{MOST_UNREACHABLE, Unreachable};
 use crate::frame::log::Findings;
 use crate::frame::paths::{self, Names};
 
@@ -63,6 +66,41 @@ pub(super) fn fill(volume: &Volume<'_>, state: &State, findings: &mut Findings) 
         });
     }
     paths::fill(findings, &names, rules.root);
+}
+
+/// The files below directories that no name leads to, with their paths from there.
+pub(super) fn unreachable(volume: &Volume<'_>, state: &State, findings: &Findings) -> Unreachable {
+    if !volume.options.paths {
+        return Unreachable::default();
+    }
+    let rules = Rules::new(&volume.geo, &volume.sb, volume.options.now);
+    let is_directory = |ino: u64| {
+        let rank = state.chunks.rank(ino);
+        rank.is_some_and(|rank| state.directories.get(rank).is_some())
+    };
+    let lost = findings.list.iter();
+    let lost = lost.filter(|finding| finding.problem == &CONN_ORPHAN_DIR);
+    let mut queue: Vec<u64> = lost.filter_map(|finding| finding.place.inode).collect();
+    let (mut names, mut seen) = (Names::new(), 0);
+    let mut read: BTreeSet<u64> = queue.iter().copied().collect();
+    while let Some(directory) = queue.pop() {
+        if volume.progress.cancelled() {
+            break;
+        }
+        entries(volume, &rules, directory, |name, child| {
+            seen += 1;
+            if names.len() >= MOST_UNREACHABLE {
+                return;
+            }
+            names
+                .entry(child)
+                .or_insert_with(|| (directory, name.to_vec()));
+            if is_directory(child) && read.insert(child) {
+                queue.push(child);
+            }
+        });
+    }
+    Unreachable::of(&names, seen, rules.root)
 }
 
 /// Hands on the names of a directory and what they lead to, as far as it can be read; `.` and `..` are left out.

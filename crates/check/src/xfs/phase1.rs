@@ -8,7 +8,7 @@ mod verify;
 
 use blockio::BlockSource;
 use ondisk::xfs::superblock::SIZE;
-use ondisk::xfs::{Geometry, Superblock, feature};
+use ondisk::xfs::{Geometry, Superblock, checksum, feature};
 
 pub(super) use geometry::Shape;
 pub(super) use verify::{fault, has_unknown_features};
@@ -17,8 +17,9 @@ use super::recovery::Journal;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{
-    LOG_EXTERNAL, SB_BAD_MAGIC, SB_BAD_SIZE, SB_BAD2_ZERO, SB_FEATURES2, SB_LOGSUNIT, SB_READ,
-    SB_RT_NODEV, SB_SHARED_VN, SB_SHAREDBIT, SB_UNKNOWN_FEATURES, SB_UNSUPPORTED, SB_V1_INODES,
+    LOG_EXTERNAL, SB_BAD_MAGIC, SB_BAD_SIZE, SB_BAD2_ZERO, SB_FEATURES2, SB_LOGSUNIT, SB_NEWER,
+    SB_READ, SB_RT_NODEV, SB_SHARED_VN, SB_SHAREDBIT, SB_TRUNCATED, SB_UNKNOWN_FEATURES,
+    SB_UNSUPPORTED, SB_V1_INODES,
 };
 use crate::frame::finding::Finding;
 use crate::frame::memory::Guard;
@@ -30,32 +31,49 @@ const LEAST_GROUP: u32 = 64;
 /// Sectors may have this many bytes at most.
 const MOST_SECTOR: usize = 32 << 10;
 
-/// Opens a filesystem; none where its superblock is of no use.
+/// What became of a filesystem that was to be opened.
+pub(super) enum Opened<'a> {
+    /// It is open.
+    Volume(Box<Volume<'a>>),
+    /// Nothing else of it can be read: its superblock is of no use, or, if it is here, sound and of a newer kernel.
+    Unread(Option<Box<Superblock>>),
+}
+
+/// Opens a filesystem.
 pub(super) fn open<'a>(
     source: &'a dyn BlockSource,
     journal: Journal<'a>,
     options: &Options,
     observer: &'a dyn Observer,
     log: &mut Log,
-) -> Option<Volume<'a>> {
+) -> Opened<'a> {
     let Some(bytes) = sector(source) else {
         log.add(Finding::new(&SB_READ).group(0));
-        return None;
+        return Opened::Unread(None);
     };
     let sb = match Superblock::read(&bytes) {
         Ok(sb) => *sb,
         Err(error) => {
             log.add(Finding::new(&SB_BAD_MAGIC).group(0).note(error.to_string()));
-            return None;
+            return Opened::Unread(None);
         }
     };
+    if let Some(names) = newer(&sb, &bytes) {
+        let note = format!("it has {names}, which this version does not read");
+        log.add(Finding::new(&SB_NEWER).group(0).note(note));
+        return Opened::Unread(Some(Box::new(sb)));
+    }
+    if let Some(ag) = journal.stand_in {
+        let note = format!("lost; the copy in allocation group {ag} stands in for it");
+        log.add(Finding::new(&SB_BAD_MAGIC).group(0).note(note));
+    }
     let found = fault(&sb, &bytes, true);
     if let Some(found) = &found {
         log.add(found.finding().group(0));
     }
     primary(&sb, log);
     if !is_supported(&sb, log) {
-        return None;
+        return Opened::Unread(None);
     }
     let mut geo = match Geometry::new(&sb) {
         Ok(geo) => geo,
@@ -64,7 +82,7 @@ pub(super) fn open<'a>(
             if found.is_none() {
                 log.add(Finding::new(&SB_BAD_SIZE).group(0).note(error.to_string()));
             }
-            return None;
+            return Opened::Unread(None);
         }
     };
     if geo.sector_size > geo.block_size
@@ -78,7 +96,7 @@ pub(super) fn open<'a>(
                     .note("groups that are too short, or more than the source has room for"),
             );
         }
-        return None;
+        return Opened::Unread(None);
     }
     if geo.blocks >> 4 > source.len() >> geo.block_log {
         // No copy that was cut short: nothing is where this geometry says.
@@ -87,7 +105,11 @@ pub(super) fn open<'a>(
                 .group(0)
                 .note("the source is much shorter than the filesystem"),
         );
-        return None;
+        return Opened::Unread(None);
+    }
+    if sb.bytes() > source.len() {
+        let finding = Finding::new(&SB_TRUNCATED).group(0).found(source.len());
+        log.add(finding.expected(sb.bytes()).note("bytes"));
     }
     // A number of groups that the blocks do not go with was reported above. Groups without a block take memory for nothing.
     let with_blocks = geo.blocks.div_ceil(geo.ag_blocks.into());
@@ -101,7 +123,7 @@ pub(super) fn open<'a>(
         geo,
         journal,
         options: options.clone(),
-        guard: Guard::new(options.memory),
+        guard: Guard::default(),
         progress: observer,
     };
     geometry::agree(&volume, log);
@@ -112,7 +134,7 @@ pub(super) fn open<'a>(
     if sb.log_is_external() && journal.device.is_none() {
         log.add(Finding::new(&LOG_EXTERNAL).group(0));
     }
-    Some(volume)
+    Opened::Volume(Box::new(volume))
 }
 
 /// The first bytes of the source, as many as a sector may have.
@@ -173,6 +195,32 @@ fn primary(sb: &Superblock, log: &mut Log) {
     }
 }
 
+/// Features of newer kernels that a sound superblock has and nothing here reads, in words; none where it has none, or bits that no kernel
+/// knows.
+fn newer(sb: &Superblock, sector: &[u8]) -> Option<String> {
+    const METADIR: u32 = 0x100;
+    const ZONES: u32 = 0x600;
+    let (incompat, ro_compat) = (
+        sb.sb_features_incompat.get(),
+        sb.sb_features_ro_compat.get(),
+    );
+    let unknown =
+        incompat & !(READ_INCOMPAT | METADIR | ZONES) != 0 || ro_compat & !READ_RO_COMPAT != 0;
+    let whole = sector.get(..usize::from(sb.sb_sectsize.get()));
+    let sound = whole.is_some_and(|sector| checksum::is_right(sector, checksum::SUPERBLOCK));
+    if !sb.is_v5() || unknown || !sound {
+        return None;
+    }
+    let mut names = Vec::new();
+    if incompat & METADIR != 0 {
+        names.push("metadata directories (Linux 6.13 and newer)");
+    }
+    if incompat & ZONES != 0 {
+        names.push("zones (Linux 6.15 and newer)");
+    }
+    (!names.is_empty()).then(|| names.join(" and "))
+}
+
 /// Incompatible features up to parent pointers change nothing that is not read here.
 const READ_INCOMPAT: u32 = 0xff;
 /// Read-only compatible features that are read here.
@@ -196,18 +244,7 @@ fn is_supported(sb: &Superblock, log: &mut Log) -> bool {
     if incompat == 0 && ro_compat == 0 {
         return true;
     }
-    let mut names = Vec::new();
-    if incompat & 0x100 != 0 {
-        names.push("metadata directories (Linux 6.13 and newer)".to_string());
-    }
-    if incompat & 0x600 != 0 {
-        names.push("zones (Linux 6.15 and newer)".to_string());
-    }
-    let rest = (incompat & !0x700, ro_compat);
-    if rest != (0, 0) {
-        names.push(format!("incompat {:#x}, ro_compat {:#x}", rest.0, rest.1));
-    }
-    let note = format!("has {}, which this version does not read", names.join(", "));
+    let note = format!("incompat {incompat:#x}, ro_compat {ro_compat:#x}");
     log.add(Finding::new(&SB_UNSUPPORTED).group(0).note(note));
     false
 }

@@ -10,6 +10,7 @@ mod group;
 mod leaf;
 pub(super) mod log;
 mod neighbours;
+mod overlaps;
 mod placed;
 pub(super) mod records;
 mod reserve;
@@ -28,6 +29,7 @@ use ondisk::xfs::record::owner;
 pub(super) use group::{Headers, most_levels};
 pub(super) use leaf::{Count, Mapping, mapping_words};
 pub(super) use uses::{Use, Uses};
+pub(super) use walk::memory as walk_memory;
 
 use super::claims::Claims;
 use super::fingerprint::Mapped;
@@ -78,10 +80,16 @@ pub(super) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         trees.walk(tree, log)?;
         volume.guard.hold()?;
     }
+    overlaps::judge(&trees, log);
     let chunks = placed::chunks(&trees, log);
     totals::compare(&trees, &chunks, log);
+    let largest_tree = ORDER.map(|tree| {
+        let blocks = (0..geo.ag_count).map(|ag| results.of(ag).blocks(tree));
+        blocks.sum::<u64>()
+    });
     let shared = (0..geo.ag_count).map(|ag| results.of(ag).take_shared());
     let kept = Kept {
+        tree_blocks: largest_tree.into_iter().max().unwrap_or(0),
         shared: shared.collect(),
         position,
         groups,
@@ -90,6 +98,14 @@ pub(super) fn run(volume: &Volume<'_>, log: &mut Log) -> Result<State, Failure> 
         suspect,
     };
     Ok(State::new(volume, chunks, claims, kept)?)
+}
+
+/// Bytes of each group in what the phase makes and leaves, but for what it lists.
+pub(super) fn group_memory() -> u64 {
+    // The lists of a group are allocations of their own: free list, uses, windows, chunks in three parts, totals.
+    const ALLOCATIONS: usize = 8 * 32;
+    let lists = 2 * size_of::<Vec<u64>>() + size_of::<Mutex<Vec<u64>>>();
+    (size_of::<Headers>() + leaf::totals_size() + lists + ALLOCATIONS) as u64
 }
 
 /// Bytes of headers that are held at once: a superblock may name any number of groups.

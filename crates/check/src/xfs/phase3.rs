@@ -50,6 +50,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     trees::run(volume, state, &rules, log, deferred)?;
     if !state.is_second() {
         state.directories.seal();
+        state.named.seal();
     }
     Ok(state.files.get().inodes)
 }

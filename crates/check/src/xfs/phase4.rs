@@ -24,10 +24,10 @@ use owners::Owners;
 pub(super) fn run(volume: &Volume<'_>, state: &mut State, log: &mut Log) -> Result<u64, Failure> {
     let mut owners = Owners::new(volume.geo.ag_count);
     counts::run(volume, state, &mut owners, log)?;
-    conflicts::run(volume, state, &mut owners, log);
+    conflicts::run(volume, state, &mut owners, log)?;
     volume.guard.hold()?;
-    gaps::run(volume, state, log);
-    unlinked::run(volume, state, log);
+    gaps::run(volume, state, log)?;
+    unlinked::run(volume, state, log)?;
     if volume.geo.rmapbt {
         mappings::run(volume, state, &mut owners, log)?;
     }

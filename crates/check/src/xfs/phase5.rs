@@ -18,6 +18,8 @@ use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 
+/// Extents that are counted between two questions whether to go on.
+const AT_ONCE: u64 = 1 << 20;
 /// Words of the summary that are compared; a superblock may claim more than there is memory for.
 const MOST_SUMMARY: u64 = 1 << 26;
 
@@ -27,37 +29,42 @@ const MOST_SUMMARY: u64 = 1 << 26;
 /// The check was cancelled.
 pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u64, Failure> {
     let sb = &volume.sb;
-    let extents = sb.sb_rextents.get();
-    let free = (0..extents).filter(|extent| !state.realtime.is_taken(*extent));
-    let count = free.count() as u64;
+    let extents = state.realtime.len();
+    let mut count = 0;
+    for first in (0..extents).step_by(AT_ONCE as usize) {
+        volume.go_on()?;
+        let some = first..extents.min(first + AT_ONCE);
+        count += some
+            .filter(|extent| !state.realtime.is_taken(*extent))
+            .count() as u64;
+    }
     if count != sb.sb_frextents.get() {
         let finding = Finding::new(&RT_FREXTENTS);
         log.add(finding.found(sb.sb_frextents.get()).expected(count));
     }
-    volume.guard.hold()?;
     let bitmap_bytes = u64::from(sb.sb_rbmblocks.get()) << volume.geo.block_log;
     let bitmap = |extent: u64| extent < extents && !state.realtime.is_taken(extent);
     compare(volume, sb.sb_rbmino.get(), bitmap_bytes, log, |word| {
         (0..32).fold(0, |bits, bit| {
             bits | u32::from(bitmap(word * 32 + bit)) << bit
         })
-    });
+    })?;
     let words = u64::from(levels(sb)) * u64::from(sb.sb_rbmblocks.get());
     if words <= MOST_SUMMARY {
-        let summary = summary(volume, state, words as usize);
+        let summary = summary(volume, state, words as usize)?;
         compare(
             volume,
             sb.sb_rsumino.get(),
             summary_bytes(sb),
             log,
             |word| summary.get(word as usize).copied().unwrap_or(0),
-        );
+        )?;
     }
     Ok(extents)
 }
 
 /// The counters of the summary as files leave them.
-fn summary(volume: &Volume<'_>, state: &State, words: usize) -> Vec<u32> {
+fn summary(volume: &Volume<'_>, state: &State, words: usize) -> Result<Vec<u32>, Failure> {
     let sb = &volume.sb;
     let in_block = 8_u64 << volume.geo.block_log;
     let mut counts = vec![0; words];
@@ -69,7 +76,10 @@ fn summary(volume: &Volume<'_>, state: &State, words: usize) -> Vec<u32> {
         }
     };
     let mut start = None;
-    for extent in 0..sb.sb_rextents.get() {
+    for extent in 0..state.realtime.len() {
+        if extent % AT_ONCE == 0 {
+            volume.go_on()?;
+        }
         match (state.realtime.is_taken(extent), start) {
             (false, None) => start = Some(extent),
             (true, Some(first)) => {
@@ -80,9 +90,9 @@ fn summary(volume: &Volume<'_>, state: &State, words: usize) -> Vec<u32> {
         }
     }
     if let Some(first) = start {
-        add(first, sb.sb_rextents.get());
+        add(first, state.realtime.len());
     }
-    counts
+    Ok(counts)
 }
 
 /// Compares a file, word by word.
@@ -92,21 +102,28 @@ fn compare(
     bytes: u64,
     log: &mut Log,
     expected: impl Fn(u64) -> u32,
-) {
+) -> Result<(), Failure> {
     let mut raise = |problem: &'static Problem, note: String| {
         log.add(Finding::new(problem).inode(ino).note(note));
     };
     let file = match file::open(volume, ino) {
         Ok(file) => file,
-        Err(file::Refused::Inode) => return raise(&RT_OPEN, "cannot be read".into()),
-        Err(file::Refused::Map) => return raise(&RT_MAP, "its map cannot be read".into()),
+        Err(file::Refused::Inode) => {
+            raise(&RT_OPEN, "cannot be read".into());
+            return Ok(());
+        }
+        Err(file::Refused::Map) => {
+            raise(&RT_MAP, "its map cannot be read".into());
+            return Ok(());
+        }
     };
     if file.size != bytes {
         raise(&RT_SIZE, format!("{} bytes, expected {bytes}", file.size));
-        return;
+        return Ok(());
     }
     let block_size = u64::from(volume.geo.block_size);
     for block in 0..bytes / block_size {
+        volume.go_on()?;
         let Some(fsblock) = file.block(block) else {
             raise(&RT_HOLE, format!("block {block}"));
             continue;
@@ -122,4 +139,5 @@ fn compare(
             raise(&RT_CONTENT, format!("block {block}, word {word}"));
         }
     }
+    Ok(())
 }

@@ -14,15 +14,16 @@ use blockio::{Content, Piece, Span};
 use ondisk::xfs::geometry::NULL_INO;
 
 use self::blocks::{Blocks, Gathered};
+use super::directories::seen;
 use super::hash_tree;
 use super::inode::symlink;
-use super::named::{NamedBlock, Use};
+use super::named::{NamedRun, Use};
 use super::rules::{Fork, Rules};
 use super::state::State;
 use super::volume::Volume;
 use super::worker::Worker;
 use super::xfs_repair::log::Log;
-use super::xfs_repair::problems::LINK_READ;
+use super::xfs_repair::problems::{LINK_READ, NAMED_LEFT_OUT};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::sweep::Crew;
@@ -39,7 +40,8 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     } else {
         Vec::new()
     };
-    let count = (items.len() + wide.len()) as u64;
+    let count = items.iter().map(|item| item.count()).sum::<u64>() + wide.len() as u64;
+    left_out(state, log);
     let mut gathered = sweep(volume, state, &rules, log, &items)?;
     drop(items);
     wide::run(volume, state, &rules, log, &wide, &mut gathered)?;
@@ -47,7 +49,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u
     local::run(volume, state, &rules, log)?;
     directories::compare(state, &rules, log);
     let mut worker = Worker::new(&rules, state, log, true);
-    alike::run(volume, &rules, gathered.alike, &mut worker);
+    alike::run(volume, &rules, gathered.alike, &mut worker)?;
     trees(state, &rules, &mut gathered.members, &mut worker);
     values::compare(state, &rules, gathered.remote, gathered.values, &mut worker);
     log.merge(worker.finish());
@@ -62,7 +64,7 @@ fn sweep(
     state: &State,
     rules: &Rules,
     log: &mut Log,
-    items: &[NamedBlock],
+    items: &[NamedRun],
 ) -> Result<Gathered, Failure> {
     let empty: &Log = log;
     let size = volume.block_size();
@@ -71,9 +73,10 @@ fn sweep(
         spans(volume, items),
         || Blocks::new(Worker::new(rules, state, empty, true)),
         |judge, piece| {
-            let first = items[piece.tag as usize].fsblock();
-            let at = (piece.offset - volume.geo.block_offset(first)) as usize / size;
-            sweep_piece(judge, &items[piece.tag as usize + at..], piece, size);
+            let items = &items[piece.tag as usize..];
+            let start = volume.geo.block_offset(items[0].fsblock());
+            let before = (piece.offset - start) / size as u64;
+            sweep_piece(judge, blocks_of(items, before), piece, size);
         },
     )?;
     let mut gathered = Gathered::default();
@@ -85,41 +88,84 @@ fn sweep(
     Ok(gathered)
 }
 
-/// Spans of blocks, those joined that follow each other. The tag is the place of the first in the list.
-fn spans(volume: &Volume<'_>, items: &[NamedBlock]) -> Vec<Span> {
+/// Forks whose blocks were not listed.
+fn left_out(state: &State, log: &mut Log) {
+    let count = state.named.left_out();
+    if count == 0 {
+        return;
+    }
+    let list = state.directories.list().iter();
+    for directory in list.filter(|directory| !state.named.has(directory.class)) {
+        directory.note(seen::REFUSED);
+    }
+    log.add(Finding::new(&NAMED_LEFT_OUT).note(format!("{count} forks")));
+}
+
+/// Runs that are joined at most: those before a piece of a span are counted once more.
+const MOST_JOINED: usize = 4096;
+
+/// Spans of blocks, those joined that follow each other. The tag is the place of the first run in the list.
+fn spans(volume: &Volume<'_>, items: &[NamedRun]) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
-    let mut before = None;
+    let mut end = None;
     for (nth, item) in items.iter().enumerate() {
-        let range = volume.range(item.fsblock(), 1);
-        let follows = before.is_some_and(|before| before + 1 == item.fsblock());
+        let range = volume.range(item.fsblock(), item.count());
+        let follows = end == Some(item.fsblock());
         match spans.last_mut() {
-            Some(last) if follows && last.range.end == range.start => last.range.end = range.end,
+            Some(last)
+                if follows
+                    && last.range.end == range.start
+                    && nth - (last.tag as usize) < MOST_JOINED =>
+            {
+                last.range.end = range.end;
+            }
             _ => spans.push(Span {
                 tag: nth as u64,
                 range,
             }),
         }
-        before = Some(item.fsblock());
+        end = Some(item.fsblock() + item.count());
     }
     spans
 }
 
-fn sweep_piece(judge: &mut Blocks<'_>, items: &[NamedBlock], piece: &Piece<'_>, size: usize) {
+/// The blocks of runs that follow each other, but for the first `before`.
+fn blocks_of(items: &[NamedRun], mut before: u64) -> impl Iterator<Item = NamedRun> {
+    let begun = items.iter().position(|item| {
+        let is_in = before < item.count();
+        if !is_in {
+            before -= item.count();
+        }
+        is_in
+    });
+    let rest = &items[begun.unwrap_or(items.len())..];
+    rest.iter()
+        .flat_map(|item| item.blocks())
+        .skip(before as usize)
+}
+
+fn sweep_piece(
+    judge: &mut Blocks<'_>,
+    items: impl Iterator<Item = NamedRun>,
+    piece: &Piece<'_>,
+    size: usize,
+) {
     match &piece.content {
         Content::Data(bytes) => {
-            for (item, bytes) in items.iter().zip(bytes.chunks_exact(size)) {
-                judge.block(*item, bytes);
+            for (item, bytes) in items.zip(bytes.chunks_exact(size)) {
+                judge.block(item, bytes);
             }
         }
         Content::Hole(length) => {
             let zeros = vec![0; size];
-            for item in items.iter().take(*length as usize / size) {
-                judge.block(*item, &zeros);
+            for item in items.take(*length as usize / size) {
+                judge.block(item, &zeros);
             }
         }
         Content::Failed(error) => {
-            for item in items.iter().take(error.len as usize / size) {
-                judge.unreadable(*item, &error.to_string());
+            let why = error.to_string();
+            for item in items.take(error.len as usize / size) {
+                judge.unreadable(item, &why);
             }
         }
     }
@@ -173,6 +219,7 @@ fn targets(
     cut.dedup();
     let mut worker = Worker::new(rules, state, log, true);
     for nth in cut {
+        volume.go_on()?;
         let (rank, part) = &list[nth as usize];
         let ino = state.chunks.ino(*rank);
         match volume.read(part.block, part.count as usize) {
@@ -205,6 +252,6 @@ fn trees(state: &State, rules: &Rules, members: &mut [hash_tree::Member], worker
 }
 
 /// Whether a named block is of a directory.
-fn is_directory(item: &NamedBlock) -> bool {
+fn is_directory(item: &NamedRun) -> bool {
     item.what() == Use::Directory
 }

@@ -52,6 +52,11 @@ impl Usage {
         }
     }
 
+    /// Bytes of memory, with the room that a tree leaves in its nodes.
+    pub(crate) fn memory(&self) -> u64 {
+        self.0.len() as u64 * 2 * size_of::<((u8, u32), Amount)>() as u64
+    }
+
     /// What an owner uses; it is removed.
     pub(crate) fn remove(&mut self, kind: u8, id: u32) -> Amount {
         self.0.remove(&(kind, id)).unwrap_or_default()

@@ -19,6 +19,7 @@ use ondisk::xfs::dinode::Inode;
 use ondisk::xfs::geometry::NULL_AGINO;
 use ondisk::xfs::log_item::{self, QuotaItem, buffer_flag, kind};
 use ondisk::xfs::{Agf, Agi, Dquot, Geometry, Superblock, checksum, dquot, superblock};
+use progress::Progress;
 
 use super::phase2::log::{Position, Reader};
 use records::{Item, Transaction};
@@ -50,16 +51,18 @@ pub(crate) struct Journal<'a> {
     pub(crate) recovered: Option<&'a Recovered>,
     /// Why the log could not be replayed.
     pub(crate) refused: Option<&'a str>,
+    /// The group whose copy of the superblock stands in for the first, which is lost.
+    pub(crate) stand_in: Option<u32>,
 }
 
 impl Journal<'_> {
     /// Whether a mount would still free all of these blocks.
     pub(crate) fn will_free(&self, block: u64, count: u64) -> bool {
         self.recovered.is_some_and(|recovered| {
-            let mut freed = recovered.freed.iter();
-            freed.any(|(start, length)| {
-                *start <= block && block + count <= start + u64::from(*length)
-            })
+            let freed = &recovered.freed;
+            let at = freed.partition_point(|run| run.0 <= block);
+            at.checked_sub(1)
+                .is_some_and(|at| block + count <= freed[at].1)
         })
     }
 }
@@ -73,10 +76,12 @@ pub(crate) struct Recovered {
     pub(crate) transactions: u64,
     /// Intents without an end.
     pub(crate) intents: u64,
-    /// Blocks that they would free: first block and number, ascending.
-    pub(crate) freed: Vec<(u64, u32)>,
+    /// Blocks that they would free: the first, and the end that this run or one before it reaches, both ascending.
+    pub(crate) freed: Vec<(u64, u64)>,
     /// Inodes that were unlinked while open.
     pub(crate) unlinked: BTreeSet<u64>,
+    /// Bytes of memory, with what was laid over the source.
+    pub(crate) memory: u64,
 }
 
 /// The source with what recovery writes laid over it, and what was recovered.
@@ -88,10 +93,12 @@ const LONGEST: usize = 1 << 20;
 /// Replays the log over the source; none where there is nothing to replay, or no usable superblock or log to replay from.
 ///
 /// # Errors
-/// Why the log cannot be replayed.
+/// Why the log cannot be replayed; or `is_over`, which is asked for each record and each item, said that the check is to end.
 pub(super) fn replay<'a>(
     source: &'a dyn BlockSource,
     device: Option<&dyn BlockSource>,
+    progress: &dyn Progress,
+    is_over: &dyn Fn() -> bool,
 ) -> Result<Option<Replayed<'a>>, String> {
     let mut bytes = [0; superblock::SIZE];
     if source.read_at(&mut bytes, 0).is_err() {
@@ -103,7 +110,7 @@ pub(super) fn replay<'a>(
     let Ok(geo) = Geometry::new(sb) else {
         return Ok(None);
     };
-    let Some(reader) = Reader::new(&geo, sb, source, device) else {
+    let Some(reader) = Reader::new(&geo, sb, source, device, progress) else {
         return Ok(None);
     };
     let Ok(position) = reader.position() else {
@@ -112,7 +119,7 @@ pub(super) fn replay<'a>(
     if !position.dirty {
         return Ok(None);
     }
-    let log = records::Records::new(&reader, geo.v5, sb.sb_uuid, position)?;
+    let log = records::Records::new(&reader, geo.v5, sb.sb_uuid, position, is_over)?;
     let mut replay = Replay {
         geo,
         over: Overlay::new(source),
@@ -121,14 +128,16 @@ pub(super) fn replay<'a>(
         quotas_off: 0,
         intents: BTreeMap::new(),
         transactions: 0,
+        is_over,
     };
     log.each(&mut |transaction| replay.first_pass(transaction))?;
     log.each(&mut |transaction| replay.second_pass(transaction))?;
-    let recovered = replay.finish(Position {
+    let position = Position {
         dirty: false,
         tail: log.position.head,
         ..log.position
-    })?;
+    };
+    let recovered = replay.finish(position, progress)?;
     Ok(Some((replay.over, recovered)))
 }
 
@@ -145,7 +154,7 @@ mod quota {
 }
 
 /// A replay under way.
-struct Replay<'a> {
+struct Replay<'a, 'o> {
     geo: Geometry,
     over: Overlay<&'a dyn BlockSource>,
     /// Buffers that were freed, by place and length, and how many times that is still ahead.
@@ -157,9 +166,10 @@ struct Replay<'a> {
     /// Intents that are not done, by number, with the blocks that they free.
     intents: BTreeMap<u64, Vec<(u64, u32)>>,
     transactions: u64,
+    is_over: &'o dyn Fn() -> bool,
 }
 
-impl Replay<'_> {
+impl Replay<'_, '_> {
     /// Notes what was freed.
     fn first_pass(&mut self, transaction: &Transaction) -> Result<(), String> {
         for item in &transaction.items {
@@ -192,6 +202,7 @@ impl Replay<'_> {
         }
         order.sort_by_key(|(turn, _)| *turn);
         for (_, item) in order {
+            records::go_on(self.is_over)?;
             self.item(item, transaction.lsn)?;
         }
         self.transactions += 1;
@@ -271,44 +282,54 @@ impl Replay<'_> {
     }
 
     /// Counters of the superblock, lists of unlinked inodes, and what is left to do.
-    fn finish(&mut self, position: Position) -> Result<Recovered, String> {
+    fn finish(&mut self, position: Position, progress: &dyn Progress) -> Result<Recovered, String> {
         let mut unlinked = BTreeSet::new();
-        let (mut inodes, mut free_inodes, mut free) = (0_u64, 0_u64, 0_u64);
         let mut sector = vec![0; 512];
         for ag in 0..self.geo.ag_count {
-            self.read(&mut sector, self.geo.header_offset(ag, 1))?;
-            let agf = Agf::read(&sector).map_err(|error| error.to_string())?;
-            free += [agf.agf_freeblks, agf.agf_flcount, agf.agf_btreeblks]
-                .map(|blocks| u64::from(blocks.get()))
-                .iter()
-                .sum::<u64>();
+            records::go_on(self.is_over)?;
             self.read(&mut sector, self.geo.header_offset(ag, 2))?;
             let agi = *Agi::read(&sector).map_err(|error| error.to_string())?;
-            inodes += u64::from(agi.agi_count.get());
-            free_inodes += u64::from(agi.agi_freecount.get());
             for head in &agi.agi_unlinked {
-                self.list(ag, head.get(), &mut unlinked)?;
+                self.list(ag, head.get(), &mut unlinked, progress)?;
             }
         }
         if self.geo.lazy_count {
-            self.counters(inodes, free_inodes, free)?;
+            let mut sector = vec![0; self.geo.sector_size as usize];
+            self.read(&mut sector, 0)?;
+            add_up(&self.over, &self.geo, &mut sector)?;
+            self.write(0, &sector)?;
         }
-        let mut freed: Vec<(u64, u32)> = self.intents.values().flatten().copied().collect();
+        let freed = self.intents.values().flatten();
+        let mut freed: Vec<(u64, u64)> = freed
+            .map(|(start, length)| (*start, start.saturating_add((*length).into())))
+            .collect();
         freed.sort_unstable();
+        let mut reached = 0;
+        for run in &mut freed {
+            reached = run.1.max(reached);
+            run.1 = reached;
+        }
         Ok(Recovered {
             position,
             transactions: self.transactions,
             intents: self.intents.len() as u64,
+            memory: self.over.held() / 32 * 33 + 64 * (unlinked.len() + freed.len()) as u64,
             freed,
             unlinked,
         })
     }
 
     /// Follows a list of unlinked inodes. A list that is damaged is judged by the check.
-    fn list(&self, ag: u32, first: u32, unlinked: &mut BTreeSet<u64>) -> Result<(), String> {
+    fn list(
+        &self,
+        ag: u32,
+        first: u32,
+        unlinked: &mut BTreeSet<u64>,
+        progress: &dyn Progress,
+    ) -> Result<(), String> {
         let mut bytes = vec![0; self.geo.inode_size as usize];
         let (mut at, mut met) = (first, 0);
-        while at != NULL_AGINO && met < LONGEST {
+        while at != NULL_AGINO && met < LONGEST && !progress.cancelled() {
             let ino = self.geo.ino(ag, at);
             if !self.geo.is_inode(ino) || !unlinked.insert(ino) {
                 break;
@@ -319,19 +340,43 @@ impl Replay<'_> {
         }
         Ok(())
     }
+}
 
-    fn counters(&mut self, inodes: u64, free_inodes: u64, free: u64) -> Result<(), String> {
-        let mut sector = vec![0; self.geo.sector_size as usize];
-        self.read(&mut sector, 0)?;
-        let sb = Superblock::read_mut(&mut sector).map_err(|error| error.to_string())?;
-        sb.sb_icount.set(inodes);
-        sb.sb_ifree.set(free_inodes);
-        sb.sb_fdblocks.set(free);
-        if self.geo.v5 {
-            checksum::seal(&mut sector, checksum::SUPERBLOCK);
-        }
-        self.write(0, &sector)
+/// Sets the counters of a superblock, whose sector is given, to what the headers of all groups add up to, as a mount does.
+///
+/// # Errors
+/// Why the headers cannot be used.
+pub(super) fn add_up(
+    source: &dyn BlockSource,
+    geo: &Geometry,
+    sector: &mut [u8],
+) -> Result<(), String> {
+    let (mut inodes, mut free_inodes, mut free) = (0_u64, 0_u64, 0_u64);
+    let mut header = vec![0; 512];
+    let read = |header: &mut [u8], ag: u32, sector: u32| {
+        let read = source.read_at(header, geo.header_offset(ag, sector));
+        read.map_err(|error| error.to_string())
+    };
+    for ag in 0..geo.ag_count {
+        read(&mut header, ag, 1)?;
+        let agf = Agf::read(&header).map_err(|error| error.to_string())?;
+        free += [agf.agf_freeblks, agf.agf_flcount, agf.agf_btreeblks]
+            .map(|blocks| u64::from(blocks.get()))
+            .iter()
+            .sum::<u64>();
+        read(&mut header, ag, 2)?;
+        let agi = Agi::read(&header).map_err(|error| error.to_string())?;
+        inodes += u64::from(agi.agi_count.get());
+        free_inodes += u64::from(agi.agi_freecount.get());
     }
+    let sb = Superblock::read_mut(sector).map_err(|error| error.to_string())?;
+    sb.sb_icount.set(inodes);
+    sb.sb_ifree.set(free_inodes);
+    sb.sb_fdblocks.set(free);
+    if geo.v5 {
+        checksum::seal(sector, checksum::SUPERBLOCK);
+    }
+    Ok(())
 }
 
 /// When an item's turn is within its transaction.

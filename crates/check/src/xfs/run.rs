@@ -5,18 +5,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use blockio::BlockSource;
 use blockio::layer::Counting;
 use ondisk::flags::names;
+use ondisk::xfs::Superblock;
 use ondisk::xfs::superblock::{FEATURES2, INCOMPAT, RO_COMPAT};
 
-use super::recovery::{self, Journal};
+use super::phase1::Opened;
+use super::recovery::{self, Journal, Recovered};
 use super::state::State;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{LOG_REPLAY, PHASE67_SKIPPED};
 use super::xfs_repair::{self, PASSES, REFERENCE};
-use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7};
+use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7, stand_in};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
-use crate::frame::memory::{allowed, fit};
+use crate::frame::memory::{Guard, allowed, fit};
 use crate::frame::meter::Meter;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
@@ -46,39 +48,53 @@ pub fn check_with(
     log: &recovery::Options,
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
+    // The list of a dump's parts and what a replay lays over the source are part of the check's memory.
+    let guard = Guard::new(options.memory);
     if metadump::version(source).is_none() {
-        return recovered(source, options, log, observer);
+        return match stand_in::over(source) {
+            Some((over, ag)) => recovered(&over, Some(ag), options, log, observer, guard),
+            None => recovered(source, None, options, log, observer, guard),
+        };
     }
     match metadump::open(source) {
         Ok(device) => {
             observer.message(&metadump::description(source));
-            let mut report = recovered(&device, options, log, observer)?;
+            let mut report = recovered(&device, None, options, log, observer, guard)?;
             metadump::mark(&device, &mut report);
             Ok(report)
         }
         Err(why) => {
             observer.message(&why);
-            recovered(source, options, log, observer)
+            recovered(source, None, options, log, observer, guard)
         }
     }
 }
 
-/// Checks what lies on the disk, or what replaying the log leaves of it.
+/// Checks what lies on the disk, or what replaying the log leaves of it. `stand_in`: the group whose superblock is in place of the first.
 fn recovered(
     source: &dyn BlockSource,
+    stand_in: Option<u32>,
     options: &Options,
     log: &recovery::Options,
     observer: &dyn Observer,
+    guard: Guard,
 ) -> Result<Report, Failure> {
     let mut journal = Journal {
         device: log.device.as_deref(),
+        stand_in,
         ..Journal::default()
     };
     if !log.replay {
-        return check_device(source, journal, options, observer);
+        return check_device(source, journal, options, observer, guard);
     }
-    match recovery::replay(source, journal.device) {
-        Ok(None) => check_device(source, journal, options, observer),
+    let is_over = || observer.cancelled() || guard.is_full();
+    let replayed = recovery::replay(source, journal.device, observer, &is_over);
+    guard.hold()?;
+    if observer.cancelled() {
+        return Err(Failure::Stopped);
+    }
+    match replayed {
+        Ok(None) => check_device(source, journal, options, observer, guard),
         Ok(Some((over, recovered))) => {
             observer.message(&format!(
                 "log: {} transactions replayed in memory ({} KiB); {} intents without an end, {} inodes unlinked while open",
@@ -88,11 +104,11 @@ fn recovered(
                 recovered.unlinked.len()
             ));
             journal.recovered = Some(&recovered);
-            check_device(&over, journal, options, observer)
+            check_device(&over, journal, options, observer, guard)
         }
         Err(why) => {
             journal.refused = Some(&why);
-            check_device(source, journal, options, observer)
+            check_device(source, journal, options, observer, guard)
         }
     }
 }
@@ -102,11 +118,12 @@ fn check_device(
     journal: Journal<'_>,
     options: &Options,
     observer: &dyn Observer,
+    guard: Guard,
 ) -> Result<Report, Failure> {
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
-    let outcome = phases(&counting, journal, options, observer, &mut meter)?;
-    let opened = outcome.filesystem.is_some();
+    let outcome = phases(&counting, journal, options, observer, guard, &mut meter)?;
+    let opened = outcome.inventory.is_some();
     let run = outcome.run.clone().unwrap_or_default();
     let verdicts = xfs_repair::verdicts(&outcome.findings, &run, opened);
     Ok(outcome.report(source, meter.finish(), REFERENCE, verdicts))
@@ -117,6 +134,7 @@ fn phases<'a, S: BlockSource>(
     journal: Journal<'a>,
     options: &Options,
     observer: &'a dyn Observer,
+    guard: Guard,
     meter: &mut Meter<'a, S>,
 ) -> Result<Outcome, Failure> {
     let mut log = Log::new(options.keep);
@@ -128,28 +146,34 @@ fn phases<'a, S: BlockSource>(
     }
     let mut opened = meter.run(
         &PASSES[0],
-        || Ok(phase1::open(source, journal, options, observer, &mut log)),
-        |opened| {
-            opened
-                .as_ref()
-                .map_or(0, |volume| volume.geo.ag_count.into())
+        || {
+            let mut opened = phase1::open(source, journal, options, observer, &mut log);
+            if let Opened::Volume(volume) = &mut opened {
+                volume.guard = guard;
+            }
+            Ok(opened)
+        },
+        |opened| match opened {
+            Opened::Volume(volume) => volume.geo.ag_count.into(),
+            Opened::Unread(_) => 0,
         },
     )?;
-    let Some(volume) = &mut opened else {
-        let (findings, run) = log.finish();
-        return Ok(Outcome {
-            findings,
-            run: Some(run),
-            ..Outcome::default()
-        });
+    let volume = match &mut opened {
+        Opened::Volume(volume) => &mut **volume,
+        Opened::Unread(sb) => {
+            let (findings, run) = log.finish();
+            return Ok(Outcome {
+                findings,
+                run: Some(run),
+                filesystem: sb.as_ref().map(|sb| filesystem(sb, None)),
+                ..Outcome::default()
+            });
+        }
     };
     volume.lengthen_requests();
     let forecast = fit(volume)?;
     fits(volume, forecast.total())?;
-    observer.message(&format!(
-        "memory: at most {} MiB",
-        forecast.total().div_ceil(1 << 20)
-    ));
+    observer.message(&forecast.about());
     let volume = &*volume;
     let log = &mut log;
     let mut state = meter.run(
@@ -158,9 +182,11 @@ fn phases<'a, S: BlockSource>(
         |_| volume.geo.ag_count.into(),
     )?;
     // Chunks that the superblock does not count are memory all the same.
-    let estimate = volume.forecast(state.chunks.ranks());
-    fits(volume, estimate.total())?;
+    fits(volume, volume.forecast(state.chunks.ranks()).total())?;
     step(meter, 2, || phase3::run(volume, &state, log))?;
+    let estimate = volume.forecast_with(&state);
+    fits(volume, estimate.total())?;
+    observer.message(&estimate.at_most());
     step(meter, 3, || phase4::run(volume, &mut state, log))?;
     if volume.sb.sb_rblocks.get() > 0 {
         step(meter, 4, || phase5::run(volume, &state, log))?;
@@ -180,10 +206,13 @@ fn phases<'a, S: BlockSource>(
     }
     let (mut findings, run) = std::mem::replace(log, Log::new(0)).finish();
     paths::fill(volume, &state, &mut findings);
+    let unreachable = paths::unreachable(volume, &state, &findings);
     Ok(Outcome {
         findings,
+        harms: xfs_repair::HARMS,
+        unreachable,
         run: Some(run),
-        filesystem: Some(filesystem(volume)),
+        filesystem: Some(filesystem(&volume.sb, journal.recovered)),
         estimate: Some(estimate),
         inventory: Some(inventory(volume, &state)),
         unstable: state.position.is_some_and(|position| position.dirty)
@@ -222,18 +251,17 @@ fn inventory(volume: &Volume<'_>, state: &State) -> Inventory {
     }
 }
 
-fn filesystem(volume: &Volume<'_>) -> Filesystem {
-    let sb = &volume.sb;
+fn filesystem(sb: &Superblock, recovered: Option<&Recovered>) -> Filesystem {
     let mut facts = vec![
         ("version", sb.version().into()),
-        ("groups", volume.geo.ag_count.into()),
-        ("group_blocks", volume.geo.ag_blocks.into()),
-        ("inode_size", volume.geo.inode_size.into()),
-        ("sector_size", volume.geo.sector_size.into()),
+        ("groups", sb.sb_agcount.get().into()),
+        ("group_blocks", sb.sb_agblocks.get().into()),
+        ("inode_size", sb.sb_inodesize.get().into()),
+        ("sector_size", sb.sb_sectsize.get().into()),
         ("log_blocks", sb.sb_logblocks.get().into()),
         ("realtime_blocks", sb.sb_rblocks.get().into()),
     ];
-    if let Some(recovered) = volume.journal.recovered {
+    if let Some(recovered) = recovered {
         facts.push(("replayed_transactions", recovered.transactions.into()));
         facts.push(("pending_intents", recovered.intents.into()));
         let unlinked = recovered.unlinked.len() as u64;
@@ -243,8 +271,8 @@ fn filesystem(volume: &Volume<'_>) -> Filesystem {
         format: "xfs",
         label: sb.label(),
         uuid: sb.uuid(),
-        features: features(volume),
-        block_size: volume.geo.block_size,
+        features: features(sb),
+        block_size: sb.sb_blocksize.get(),
         blocks: sb.sb_dblocks.get(),
         facts: Facts(facts),
         inodes: sb.sb_icount.get(),
@@ -253,14 +281,13 @@ fn filesystem(volume: &Volume<'_>) -> Filesystem {
     }
 }
 
-fn features(volume: &Volume<'_>) -> Vec<String> {
-    let sb = &volume.sb;
+fn features(sb: &Superblock) -> Vec<String> {
     let fields = [
         (sb.sb_features2.get(), FEATURES2),
         (sb.sb_features_ro_compat.get(), RO_COMPAT),
         (sb.sb_features_incompat.get(), INCOMPAT),
     ];
-    let valid = if volume.geo.v5 { 3 } else { 1 };
+    let valid = if sb.is_v5() { 3 } else { 1 };
     fields[..valid]
         .iter()
         .flat_map(|(bits, table)| names((*bits).into(), table))

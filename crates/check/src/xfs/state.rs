@@ -48,6 +48,10 @@ pub(crate) struct State {
     pub(crate) position: Option<Position>,
     /// Files by type.
     pub(crate) files: Files,
+    /// Blocks of the largest kind of btree of the groups.
+    pub(crate) tree_blocks: u64,
+    /// Whether any inode has a btree of its own.
+    pub(crate) has_fork_trees: AtomicBool,
 }
 
 /// What phase 2 keeps of headers and btrees.
@@ -58,6 +62,7 @@ pub(crate) struct Trees {
     pub(crate) uses: Uses,
     pub(crate) shared: Vec<Vec<Count>>,
     pub(crate) position: Option<Position>,
+    pub(crate) tree_blocks: u64,
 }
 
 /// Parts that damage has made useless as a reference for others.
@@ -148,8 +153,8 @@ impl State {
             names: NameCounts::new(ranks)?,
             links: LinkCounts::new(ranks)?,
             claims,
-            realtime: Realtime::new(&volume.sb)?,
-            named: Named::default(),
+            realtime: Realtime::new(volume)?,
+            named: Named::new(geo.blocks),
             directories: Directories::default(),
             lsn: trees.lsn,
             suspect: trees.suspect,
@@ -158,6 +163,8 @@ impl State {
             shared: trees.shared,
             position: trees.position,
             files: Files::default(),
+            tree_blocks: trees.tree_blocks,
+            has_fork_trees: false.into(),
             chunks,
         })
     }

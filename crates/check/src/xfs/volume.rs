@@ -7,6 +7,7 @@ use ondisk::xfs::{Geometry, Superblock};
 use progress::Progress;
 
 use super::recovery::Journal;
+use crate::frame::failure::Failure;
 use crate::frame::memory::Guard;
 use crate::frame::options::Options;
 use crate::frame::sweep::Sweeper;
@@ -47,6 +48,20 @@ impl Volume<'_> {
         self.source
             .read_at(&mut bytes, self.geo.block_offset(fsblock))?;
         Ok(bytes)
+    }
+
+    /// Asked between two pieces of work of a slow path, which no sweep stops.
+    ///
+    /// # Errors
+    /// The check was cancelled, or outgrew its memory.
+    pub(crate) fn go_on(&self) -> Result<(), Failure> {
+        if self.progress.cancelled() {
+            return Err(Failure::Stopped);
+        }
+        if self.guard.is_full() {
+            return self.guard.hold();
+        }
+        Ok(())
     }
 
     /// How passes read.

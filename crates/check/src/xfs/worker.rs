@@ -4,7 +4,7 @@ use ondisk::xfs::directory::file_type;
 
 use super::claims::{self, FileExtent, Owner};
 use super::directories::Gathered;
-use super::named::NamedBlock;
+use super::named::NamedRun;
 use super::rules::{Fork, Rules};
 use super::sink::{Claim, Name, Sink};
 use super::state::State;
@@ -28,7 +28,7 @@ pub(crate) struct Worker<'a> {
     /// Extents that are not taken yet.
     claims: claims::Batch,
     /// Blocks to be read in phase 6.
-    pub(crate) named: Vec<NamedBlock>,
+    pub(crate) named: Vec<NamedRun>,
     /// What is joined with that of other threads.
     pub(crate) gathered: Gathered,
     /// Whether all inodes are judged, so that a name is compared with what it leads to.

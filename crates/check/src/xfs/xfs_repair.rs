@@ -4,15 +4,17 @@
 //! for the verdict, and the parts of a check may run in any order. A fault of the superblock that it would have to correct ends it, also
 //! with 1.
 
+pub(crate) mod advice;
 pub(crate) mod log;
 pub mod problems;
 
+use crate::frame::affected::{Harm, Harms};
 use crate::frame::log::Findings;
 use crate::frame::pass::Pass;
 use crate::frame::problem::{Class, Problem, Severity};
 use crate::frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Reference, Verdict, Verdicts};
 pub use crate::frame::verdict::{Exit, ReferenceRun as Run};
-use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_ONE_AG, SB_RT_NODEV};
+use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_NEWER, SB_ONE_AG, SB_RT_NODEV, SB_UNKNOWN_FEATURES};
 
 /// The program whose verdict is followed.
 pub const REFERENCE: Reference = Reference {
@@ -46,6 +48,21 @@ pub static PASSES: [Pass; 9] = [
 
 /// `xfs_repair`'s verdict and the strict one. `opened`: whether the superblock was of use.
 pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts {
+    if findings
+        .list
+        .iter()
+        .any(|finding| finding.problem == &SB_NEWER)
+    {
+        // Nothing was judged: neither verdict is known.
+        let none = Verdict {
+            exit_code: EXIT_STOPPED,
+            stopped_at: None,
+        };
+        return Verdicts {
+            reference: Some(none.clone()),
+            strict: none,
+        };
+    }
     let warned = run.ends_at.is_some() || !run.codes.is_empty();
     let wrong = findings.list.iter().any(|finding| {
         let idle = finding.beyond_reference && finding.problem.severity == Severity::Cosmetic;
@@ -66,12 +83,42 @@ pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts
 }
 
 /// Whether it makes `xfs_repair -n` end with 1 and is no fault of the filesystem: an unreplayed log, a device that was not given, a single
-/// allocation group.
+/// allocation group, features that xfsprogs 6.1 does not know and that are read here.
 fn is_circumstance(problem: &Problem) -> bool {
-    [&LOG_DIRTY, &LOG_EXTERNAL, &SB_ONE_AG, &SB_RT_NODEV].contains(&problem)
+    [
+        &LOG_DIRTY,
+        &LOG_EXTERNAL,
+        &SB_ONE_AG,
+        &SB_RT_NODEV,
+        &SB_UNKNOWN_FEATURES,
+    ]
+    .contains(&problem)
 }
 
 /// Whether it makes the exit code 1.
 pub(crate) fn counts(class: Class) -> bool {
     matches!(class, Class::Error | Class::Stop)
 }
+
+/// What its problems do to a file.
+pub(crate) const HARMS: Harms = &[
+    ("CONN-ORPHAN", Harm::Unreachable),
+    ("CONN-PARENT", Harm::Unreachable),
+    ("CONN-", Harm::Name),
+    ("DIR-ENT", Harm::Name),
+    ("DIR-SF", Harm::Name),
+    ("DIR-DOT", Harm::Name),
+    ("FTYPE", Harm::Name),
+    ("ATTR", Harm::Attributes),
+    ("AFORK", Harm::Attributes),
+    ("EXTSIZE", Harm::Owner),
+    ("SIZE", Harm::Size),
+    ("INODE-FLAG", Harm::Owner),
+    ("INODE-REFLINK", Harm::Owner),
+    ("INODE-COWEXT", Harm::Owner),
+    ("INODE-BIGTIME", Harm::Owner),
+    ("INODE-NREXT64", Harm::Owner),
+    ("INODE-NSEC", Harm::Owner),
+    ("INODE-DAX", Harm::Owner),
+    ("PAD", Harm::Owner),
+];

@@ -234,3 +234,22 @@ fn the_table_of_codes_agrees_with_the_sources() {
         "docs/checker-codes.md is out of date: run this test with UPDATE_DOCS=1"
     );
 }
+
+#[test]
+fn every_meaning_is_a_sentence() {
+    let all = check::ext4::e2fsck::problems::ALL.iter().copied();
+    let all = all
+        .chain(check::xfs::xfs_repair::problems::all())
+        .chain(check::ocfs2::fsck_ocfs2::problems::all());
+    for problem in all {
+        let meaning = problem.meaning;
+        // What stands before a colon is where it is.
+        let said = meaning.split_once(": ").map_or(meaning, |(_, said)| said);
+        let words = said.split_whitespace().count();
+        let cut = meaning.trim_end() != meaning
+            || [":", ",", "although", "of", "the", "a"]
+                .iter()
+                .any(|end| said.ends_with(&format!(" {end}")) || meaning.ends_with(':'));
+        assert!(words >= 2 && !cut, "{}: {meaning:?}", problem.name);
+    }
+}

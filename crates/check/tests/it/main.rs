@@ -6,9 +6,12 @@
     reason = "a test fails by panicking"
 )]
 
+mod advice;
+mod affected;
 mod allocator;
 mod attributes;
 mod bounds;
+mod cancel;
 mod cases;
 mod codes;
 mod common;

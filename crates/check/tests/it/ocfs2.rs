@@ -3,14 +3,19 @@
 mod bounds;
 mod buckets;
 mod codes;
+mod cut;
 mod damage;
 mod differential;
 mod ends;
 mod fuzz;
 mod layout;
+mod memory;
 mod o2image;
 mod own;
 mod population;
 mod program;
 mod signs;
 mod volume;
+
+pub(crate) use population::populated;
+pub(crate) use volume::Made;

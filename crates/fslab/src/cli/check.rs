@@ -72,7 +72,7 @@ pub(crate) struct CheckArgs {
     /// Block size in bytes, for --superblock (e2fsck -B)
     #[arg(short = 'B', long, value_name = "BYTES", requires = "superblock")]
     pub(crate) block_size: Option<u32>,
-    /// Device or file of an external journal (e2fsck -j)
+    /// Device or file of an external journal (e2fsck -j); without it the machine's block devices are searched for its UUID
     #[arg(short = 'j', long, value_name = "DEVICE")]
     pub(crate) journal: Option<PathBuf>,
     /// What to do about an XFS log that is to be replayed

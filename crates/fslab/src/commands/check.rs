@@ -6,11 +6,13 @@ mod modelled;
 mod passes;
 mod target;
 
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
 use ::check::report::{self, Judge, Shown};
-use ::check::{Checker, Failure, Options, device, ocfs2, xfs};
+use ::check::{Checker, Failure, Options, Step, Target, device, ocfs2, xfs};
 use fskind::Family;
 
 use crate::cli::check::{CheckArgs, CheckFormat, IoArg, LogArg, TypeArg, VerdictArg};
@@ -22,7 +24,7 @@ use crate::{exit, out};
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     if let Some(option) = args.repairing() {
         out::say(&format!(
-            "fslab: {option}: fslab check never writes, so it repairs nothing; repair with: e2fsck {option} {}",
+            "fslab: {option}: fslab check never writes, so it repairs nothing; repair with: e2fsck -f {option} {}",
             out::path(&args.target)
         ));
         return Ok(exit::FSCK_USAGE);
@@ -97,7 +99,12 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         Err(error) => return Err(error.into()),
     };
-    report.unstable |= mounted.is_some() || device::writable(target).is_some();
+    report.mounted = mounted.is_some() || device::writable(target).is_some();
+    report.unstable |= report.mounted;
+    report.next = match &other {
+        Some(other) => vec![Step::new(&other.message)],
+        None => next_steps(target, offset, &*checker, &report)?,
+    };
     if args.ideal {
         match device::sequential_rate(target) {
             Ok(rate) => report.set_sequential_rate(rate),
@@ -126,6 +133,24 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         }
     }
     Ok(code)
+}
+
+/// What to do next about what was found. The target is opened again: it may have been read through what records or models.
+fn next_steps(
+    path: &Path,
+    offset: u64,
+    checker: &dyn Checker,
+    report: &report::Report,
+) -> anyhow::Result<Vec<Step>> {
+    let is_device =
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
+    let source = target::from_offset(target::open(path)?, offset).map_err(anyhow::Error::msg)?;
+    let target = Target {
+        path: path.to_string_lossy().into_owned(),
+        is_device,
+        offset,
+    };
+    Ok(checker.advice(&*source, report, &target))
 }
 
 /// The exit code of a request that is refused before anything is read, which is said.
@@ -273,7 +298,7 @@ fn checker(
     args: &CheckArgs,
     source: &dyn ::blockio::BlockSource,
 ) -> Result<Box<dyn Checker>, ::blockio::OpenError> {
-    let own = ext4::Options {
+    let mut own = ext4::Options {
         reference: match args.verdict {
             VerdictArg::E2fsck1470 => Reference::E2fsck1470,
             VerdictArg::E2fsck
@@ -291,6 +316,7 @@ fn checker(
     };
     let of_ext4 =
         own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
+    own.journal = own.journal.or_else(|| ExternalJournal::search(source));
     let log = xfs::Options {
         replay: args.log == LogArg::ReplayInMemory,
         device: match &args.log_device {
@@ -304,6 +330,7 @@ fn checker(
     let found = ::check::for_source(source).filter(|_| !of_ext4);
     let found = found.map(|found| match found.format() {
         Family::Xfs => Box::new(xfs::Checker::new(log.clone())) as Box<dyn Checker>,
+        Family::Ext => Box::new(ext4::Checker::new(own.clone())),
         _ => found,
     });
     match (args.kind, args.verdict, &found) {

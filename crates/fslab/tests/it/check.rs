@@ -148,7 +148,7 @@ fn memory_that_is_too_little_is_refused_before_pass_1() {
     let output = check(&scratch, &["disk.img", "--memory", "1m"]);
     assert_code(&output, 8);
     assert!(
-        error_line(&output).contains("bytes of memory"),
+        error_line(&output).contains(" of memory and the limit is 1 MiB"),
         "{}",
         error_line(&output)
     );
@@ -223,7 +223,7 @@ fn brief_says_what_to_do_and_costs_are_asked_for() {
     assert!(text.lines().count() < 12, "{text}");
     assert!(text.contains("4_BAD_REF_COUNT"), "{text}");
     assert!(text.contains("what to do next\n  1. "), "{text}");
-    assert!(text.contains("e2fsck -p disk.img"), "{text}");
+    assert!(text.contains("\n       e2fsck -fy disk.img\n"), "{text}");
     let plain = stdout(&check(&scratch, &["disk.img"]));
     assert!(plain.contains("what to do next"), "{plain}");
     assert!(!plain.contains("wall s"), "{plain}");
@@ -235,6 +235,7 @@ fn brief_says_what_to_do_and_costs_are_asked_for() {
     ));
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(document["passes"][1]["wall_s"].as_f64().is_some());
+    assert_eq!(document["next"][0]["commands"][0], "e2fsck -fy disk.img");
 }
 
 #[test]

@@ -135,6 +135,115 @@ fn other_filesystems_are_named_with_the_program_that_checks_them() {
     }
 }
 
+/// A loop device, detached at the end.
+struct Attached(String);
+
+impl Attached {
+    fn new(scratch: &Scratch, name: &str) -> Attached {
+        let output = Command::new("/usr/sbin/losetup")
+            .args(["--find", "--show", name])
+            .current_dir(scratch.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        Attached(stdout(&output).trim().to_owned())
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let _ = Command::new("/usr/sbin/losetup")
+            .args(["-d", &self.0])
+            .status();
+    }
+}
+
+#[test]
+fn an_external_journal_is_found_by_its_uuid_or_by_j_needs_root() {
+    let scratch = Scratch::new();
+    sparse(&scratch, "journal", 4 << 20);
+    sparse(&scratch, "disk.img", 16 << 20);
+    let journal = ["-qF", "-b", "1024", "-O", "journal_dev", "journal"];
+    assert!(ran(&scratch, "mke2fs", &journal));
+    let device = Attached::new(&scratch, "journal");
+    let place = format!("device={}", device.0);
+    let disk = ["-qF", "-t", "ext4", "-b", "1024", "-J", &place, "disk.img"];
+    assert!(ran(&scratch, "mke2fs", &disk));
+    let reference = |args: &[&str]| {
+        let mut command = Command::new("/usr/sbin/e2fsck");
+        let output = command.args(["-fn", "disk.img"]).args(args);
+        let output = output.current_dir(scratch.path()).output().unwrap();
+        output.status.code().unwrap()
+    };
+    assert_eq!(reference(&[]), 0, "e2fsck finds the device");
+    assert_code(&check(&scratch, &["disk.img"]), 0);
+    let line = error_line(&check(&scratch, &[&device.0]));
+    assert!(
+        line.contains("is an external journal of ext3 or ext4"),
+        "{line}"
+    );
+    drop(device);
+    let alone = check(&scratch, &["disk.img", "--brief"]);
+    assert_code(&alone, reference(&[]));
+    assert!(stdout(&alone).contains("-j"), "{}", stdout(&alone));
+    assert_code(
+        &check(&scratch, &["disk.img", "-j", "journal"]),
+        reference(&["-j", "journal"]),
+    );
+    let line = error_line(&check(&scratch, &["journal"]));
+    assert!(line.contains("fslab check FILESYSTEM -j journal"), "{line}");
+}
+
+#[test]
+fn what_has_a_name_is_not_called_a_failing_device() {
+    let scratch = Scratch::new();
+    let sparse_header = [0x3A, 0xFF, 0x26, 0xED, 1, 0, 0, 0, 28, 0, 12, 0];
+    let files: [(&str, &[u8], &str); 6] = [
+        (
+            "android",
+            &sparse_header,
+            "is an Android sparse image; unpack it first: simg2img android IMAGE",
+        ),
+        (
+            "qed",
+            b"QED\0",
+            "is a QED image; convert it first: qemu-img convert -O raw qed IMAGE",
+        ),
+        (
+            "ewf",
+            b"EVF\x09\x0D\x0A\xFF\0",
+            "is an Expert Witness (EWF) image; mount it as a raw image: ewfmount ewf",
+        ),
+        (
+            "partclone",
+            b"partclone-image",
+            "is a partclone image; restore it first: partclone.restore",
+        ),
+        (
+            "trace",
+            b"  8,0    1        1     0.000000000  4162  Q  WS 2048 + 8 [dd]\n",
+            "is text of blkparse; ",
+        ),
+        (
+            "notes",
+            b"some\nlines of text\n",
+            "is text; give the image or the device",
+        ),
+    ];
+    for (name, bytes, message) in files {
+        let mut whole = bytes.to_vec();
+        if !message.contains("text") {
+            whole.resize(100_000, 0);
+        }
+        fs::write(scratch.join(name), whole).unwrap();
+        let output = check(&scratch, &[name]);
+        assert_code(&output, 8);
+        let line = error_line(&output);
+        assert!(line.contains(message), "{line}");
+        assert!(!stderr(&output).contains("ddrescue") && output.stdout.is_empty());
+    }
+}
+
 #[test]
 fn files_that_hold_no_filesystem_are_named() {
     let scratch = Scratch::new();

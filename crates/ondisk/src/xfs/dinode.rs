@@ -130,6 +130,8 @@ pub mod flag {
     pub const PREALLOC: u16 = 1 << 1;
     /// The realtime bitmap is of the newer form.
     pub const NEWRTBM: u16 = 1 << 2;
+    /// Writes only append.
+    pub const APPEND: u16 = 1 << 4;
     /// New files of the directory are on the realtime device.
     pub const RTINHERIT: u16 = 1 << 8;
     /// New files of the directory have its project.

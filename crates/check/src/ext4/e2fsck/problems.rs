@@ -71,7 +71,7 @@ problems! {
     P0_HURD_CLEAR_FILETYPE = 0x00_000e "0_HURD_CLEAR_FILETYPE" Uncounted Cosmetic "filetype feature set on a Hurd-created filesystem";
     P0_JOURNAL_BAD_INODE = 0x00_000f "0_JOURNAL_BAD_INODE" Stop Data "the journal inode is not a usable journal (mode, links, blocks)";
     P0_JOURNAL_UNSUPP_MULTIFS = 0x00_0010 "0_JOURNAL_UNSUPP_MULTIFS" Stop Metadata "external journal is shared by several filesystems";
-    P0_CANT_FIND_JOURNAL = 0x00_0011 "0_CANT_FIND_JOURNAL" Stop Metadata "external journal device cannot be located";
+    P0_CANT_FIND_JOURNAL = 0x00_0011 "0_CANT_FIND_JOURNAL" Stop Metadata "external journal device cannot be located; name it with -j";
     P0_EXT_JOURNAL_BAD_SUPER = 0x00_0012 "0_EXT_JOURNAL_BAD_SUPER" Stop Metadata "external journal device has no valid superblock";
     P0_JOURNAL_BAD_UUID = 0x00_0013 "0_JOURNAL_BAD_UUID" Stop Metadata "external journal does not list this filesystem's UUID";
     P0_JOURNAL_UNSUPP_SUPER = 0x00_0014 "0_JOURNAL_UNSUPP_SUPER" Dead Cosmetic "journal superblock of unknown type";
@@ -136,7 +136,7 @@ problems! {
     P0_ORPHAN_FILE_WRONG_SIZE = 0x00_0055 "0_ORPHAN_FILE_WRONG_SIZE" Repair Metadata "orphan-file size not whole blocks while replaying";
 
     // pass 1: inodes, block maps, xattrs
-    P1_PASS_HEADER = 0x01_0000 "1_PASS_HEADER" Notice Cosmetic "pass banner";
+    P1_PASS_HEADER = 0x01_0000 "1_PASS_HEADER" Notice Cosmetic "heading of the pass";
     P1_ROOT_NO_DIR = 0x01_0001 "1_ROOT_NO_DIR" Error Data "inode 2 is not a directory";
     P1_ROOT_DTIME = 0x01_0002 "1_ROOT_DTIME" Error Cosmetic "root inode carries a deletion time";
     P1_RESERVED_BAD_MODE = 0x01_0003 "1_RESERVED_BAD_MODE" Error Metadata "reserved inode has a mode it should not";
@@ -180,7 +180,7 @@ problems! {
     P1_BLOCK_ITERATE = 0x01_0029 "1_BLOCK_ITERATE" Stop Data "block-map walk failed in a way that cannot be ignored";
     P1_ICOUNT_STORE = 0x01_002a "1_ICOUNT_STORE" Stop Metadata "storing a link count failed";
     P1_ADD_DBLOCK = 0x01_002b "1_ADD_DBLOCK" Stop Metadata "storing a directory block failed";
-    P1_READ_INODE = 0x01_002c "1_READ_INODE" Dead Cosmetic "inode unreadable";
+    P1_READ_INODE = 0x01_002c "1_READ_INODE" Dead Cosmetic "an inode cannot be read";
     P1_SUPPRESS_MESSAGES = 0x01_002d "1_SUPPRESS_MESSAGES" Optional Cosmetic "offer to silence further messages about an inode";
     P1_SET_IMAGIC = 0x01_002f "1_SET_IMAGIC" Error Cosmetic "imagic flag on an inode without the feature";
     P1_SET_IMMUTABLE = 0x01_0030 "1_SET_IMMUTABLE" Optional Cosmetic "device/socket/fifo/symlink with immutable or append-only flag";
@@ -280,10 +280,10 @@ problems! {
     P1_EA_INODE_FEATURE = 0x01_0092 "1_EA_INODE_FEATURE" Error Metadata "value inodes in use but feature bit absent";
 
     // pass 1B: rescan for shared blocks
-    P1B_PASS_HEADER = 0x01_1000 "1B_PASS_HEADER" Notice Cosmetic "sub-pass banner";
+    P1B_PASS_HEADER = 0x01_1000 "1B_PASS_HEADER" Notice Cosmetic "heading of a part of the pass";
     P1B_DUP_BLOCK_HEADER = 0x01_1001 "1B_DUP_BLOCK_HEADER" Notice Cosmetic "list start: blocks of an inode that others claim too";
     P1B_DUP_BLOCK = 0x01_1002 "1B_DUP_BLOCK" Error Data "list item: one shared block";
-    P1B_DUP_BLOCK_END = 0x01_1003 "1B_DUP_BLOCK_END" Notice Cosmetic "list end";
+    P1B_DUP_BLOCK_END = 0x01_1003 "1B_DUP_BLOCK_END" Notice Cosmetic "end of the list of shared blocks";
     P1B_ISCAN_ERROR = 0x01_1004 "1B_ISCAN_ERROR" Stop Metadata "inode rescan failed";
     P1B_ALLOCATE_IBITMAP_ERROR = 0x01_1005 "1B_ALLOCATE_IBITMAP_ERROR" Stop Metadata "out of memory for the duplicate map";
     P1B_BLOCK_ITERATE = 0x01_1006 "1B_BLOCK_ITERATE" Notice Cosmetic "block walk failed in the rescan";
@@ -291,10 +291,10 @@ problems! {
     P1B_DUP_RANGE = 0x01_1008 "1B_DUP_RANGE" Error Data "list item: range of shared blocks";
 
     // pass 1C: names of inodes with shared blocks
-    P1C_PASS_HEADER = 0x01_2000 "1C_PASS_HEADER" Notice Cosmetic "sub-pass banner";
+    P1C_PASS_HEADER = 0x01_2000 "1C_PASS_HEADER" Notice Cosmetic "heading of a part of the pass";
 
     // pass 1D: reconcile shared blocks
-    P1D_PASS_HEADER = 0x01_3000 "1D_PASS_HEADER" Notice Cosmetic "sub-pass banner";
+    P1D_PASS_HEADER = 0x01_3000 "1D_PASS_HEADER" Notice Cosmetic "heading of a part of the pass";
     P1D_DUP_FILE = 0x01_3001 "1D_DUP_FILE" Error Data "names a file that shares blocks";
     P1D_DUP_FILE_LIST = 0x01_3002 "1D_DUP_FILE_LIST" Notice Cosmetic "names a partner of the sharing";
     P1D_SHARE_METADATA = 0x01_3003 "1D_SHARE_METADATA" Notice Cosmetic "the partner is filesystem metadata";
@@ -302,20 +302,20 @@ problems! {
     P1D_DUP_BLOCKS_DEALT = 0x01_3005 "1D_DUP_BLOCKS_DEALT" Repair Metadata "earlier repair already settled this file";
     P1D_CLONE_QUESTION = 0x01_3006 "1D_CLONE_QUESTION" Optional Cosmetic "question: give the file private copies";
     P1D_DELETE_QUESTION = 0x01_3007 "1D_DELETE_QUESTION" Error Data "question: delete the file; a 'no' makes the filesystem invalid";
-    P1D_CLONE_ERROR = 0x01_3008 "1D_CLONE_ERROR" Repair Metadata "copying failed";
+    P1D_CLONE_ERROR = 0x01_3008 "1D_CLONE_ERROR" Repair Metadata "copying the shared blocks failed";
 
     // pass 1E: extent tree optimisation
-    P1E_PASS_HEADER = 0x01_4000 "1E_PASS_HEADER" Notice Cosmetic "sub-pass banner";
+    P1E_PASS_HEADER = 0x01_4000 "1E_PASS_HEADER" Notice Cosmetic "heading of a part of the pass";
     P1E_OPTIMIZE_EXT_ERR = 0x01_4001 "1E_OPTIMIZE_EXT_ERR" Repair Metadata "extent-tree rebuild failed";
-    P1E_OPTIMIZE_EXT_HEADER = 0x01_4002 "1E_OPTIMIZE_EXT_HEADER" Repair Metadata "progress text";
-    P1E_OPTIMIZE_EXT = 0x01_4003 "1E_OPTIMIZE_EXT" Repair Metadata "progress text";
-    P1E_OPTIMIZE_EXT_END = 0x01_4004 "1E_OPTIMIZE_EXT_END" Repair Metadata "progress text";
+    P1E_OPTIMIZE_EXT_HEADER = 0x01_4002 "1E_OPTIMIZE_EXT_HEADER" Repair Metadata "progress of optimising extents";
+    P1E_OPTIMIZE_EXT = 0x01_4003 "1E_OPTIMIZE_EXT" Repair Metadata "progress of optimising extents";
+    P1E_OPTIMIZE_EXT_END = 0x01_4004 "1E_OPTIMIZE_EXT_END" Repair Metadata "progress of optimising extents";
     P1E_MAX_EXTENT_TREE_DEPTH = 0x01_4005 "1E_MAX_EXTENT_TREE_DEPTH" Stop Metadata "internal limit of tree depth passed";
     P1E_CAN_COLLAPSE_EXTENT_TREE = 0x01_4006 "1E_CAN_COLLAPSE_EXTENT_TREE" Optional Cosmetic "a tree level could be dropped";
     P1E_CAN_NARROW_EXTENT_TREE = 0x01_4007 "1E_CAN_NARROW_EXTENT_TREE" Optional Cosmetic "a tree level could have fewer nodes";
 
     // pass 2: directory structure
-    P2_PASS_HEADER = 0x02_0000 "2_PASS_HEADER" Notice Cosmetic "pass banner";
+    P2_PASS_HEADER = 0x02_0000 "2_PASS_HEADER" Notice Cosmetic "heading of the pass";
     P2_BAD_INODE_DOT = 0x02_0001 "2_BAD_INODE_DOT" Error Metadata "'.' names an inode other than its own directory";
     P2_BAD_INO = 0x02_0002 "2_BAD_INO" Error Data "entry's inode number is out of range or reserved";
     P2_UNUSED_INODE = 0x02_0003 "2_UNUSED_INODE" Error Data "entry names an inode not in use";
@@ -396,11 +396,11 @@ problems! {
     P2_EA_INODE_DIR_LINK = 0x02_0055 "2_EA_INODE_DIR_LINK" Error Metadata "a name refers to an xattr value inode";
 
     // pass 3: connectivity
-    P3_PASS_HEADER = 0x03_0000 "3_PASS_HEADER" Notice Cosmetic "pass banner";
+    P3_PASS_HEADER = 0x03_0000 "3_PASS_HEADER" Notice Cosmetic "heading of the pass";
     P3_NO_ROOT_INODE = 0x03_0001 "3_NO_ROOT_INODE" Error Data "root inode not in use";
     P3_EXPAND_LF_DIR = 0x03_0002 "3_EXPAND_LF_DIR" Repair Metadata "lost+found is full";
     P3_UNCONNECTED_DIR = 0x03_0003 "3_UNCONNECTED_DIR" Error Data "directory not reachable from root";
-    P3_NO_LF_DIR = 0x03_0004 "3_NO_LF_DIR" Error Cosmetic "lost+found absent";
+    P3_NO_LF_DIR = 0x03_0004 "3_NO_LF_DIR" Error Cosmetic "there is no directory lost+found";
     P3_BAD_DOT_DOT = 0x03_0005 "3_BAD_DOT_DOT" Error Metadata "'..' names other than the parent holding the entry";
     P3_NO_LPF = 0x03_0006 "3_NO_LPF" Repair Metadata "lost+found unusable for reconnecting";
     P3_CANT_EXPAND_LPF = 0x03_0007 "3_CANT_EXPAND_LPF" Repair Metadata "growing lost+found failed";
@@ -427,15 +427,15 @@ problems! {
     P3_LOOPED_DIR = 0x03_001d "3_LOOPED_DIR" Error Data "directory is its own ancestor";
 
     // pass 3A: directory rebuild
-    P3A_PASS_HEADER = 0x03_1000 "3A_PASS_HEADER" Notice Cosmetic "sub-pass banner";
+    P3A_PASS_HEADER = 0x03_1000 "3A_PASS_HEADER" Notice Cosmetic "heading of a part of the pass";
     P3A_OPTIMIZE_ITER = 0x03_1001 "3A_OPTIMIZE_ITER" Repair Metadata "iterator for rebuild failed";
     P3A_OPTIMIZE_DIR_ERR = 0x03_1002 "3A_OPTIMIZE_DIR_ERR" Notice Cosmetic "directory rebuild failed";
-    P3A_OPTIMIZE_DIR_HEADER = 0x03_1003 "3A_OPTIMIZE_DIR_HEADER" Repair Metadata "progress text";
-    P3A_OPTIMIZE_DIR = 0x03_1004 "3A_OPTIMIZE_DIR" Repair Metadata "progress text";
-    P3A_OPTIMIZE_DIR_END = 0x03_1005 "3A_OPTIMIZE_DIR_END" Repair Metadata "progress text";
+    P3A_OPTIMIZE_DIR_HEADER = 0x03_1003 "3A_OPTIMIZE_DIR_HEADER" Repair Metadata "progress of optimising directories";
+    P3A_OPTIMIZE_DIR = 0x03_1004 "3A_OPTIMIZE_DIR" Repair Metadata "progress of optimising directories";
+    P3A_OPTIMIZE_DIR_END = 0x03_1005 "3A_OPTIMIZE_DIR_END" Repair Metadata "progress of optimising directories";
 
     // pass 4: reference counts
-    P4_PASS_HEADER = 0x04_0000 "4_PASS_HEADER" Notice Cosmetic "pass banner";
+    P4_PASS_HEADER = 0x04_0000 "4_PASS_HEADER" Notice Cosmetic "heading of the pass";
     P4_ZERO_LEN_INODE = 0x04_0001 "4_ZERO_LEN_INODE" Optional Cosmetic "inode in use, no name, no data";
     P4_UNATTACHED_INODE = 0x04_0002 "4_UNATTACHED_INODE" Error Data "inode in use with no name";
     P4_BAD_REF_COUNT = 0x04_0003 "4_BAD_REF_COUNT" Error Accounting "link count differs from names found";
@@ -446,14 +446,14 @@ problems! {
     P4_EA_INODE_SPURIOUS_FLAG = 0x04_0008 "4_EA_INODE_SPURIOUS_FLAG" Error Accounting "ea_inode flag on a file with names and no users";
 
     // pass 5: bitmaps and group totals
-    P5_PASS_HEADER = 0x05_0000 "5_PASS_HEADER" Notice Cosmetic "pass banner";
+    P5_PASS_HEADER = 0x05_0000 "5_PASS_HEADER" Notice Cosmetic "heading of the pass";
     P5_INODE_BMAP_PADDING = 0x05_0001 "5_INODE_BMAP_PADDING" Error Accounting "tail of inode bitmap not all ones";
     P5_BLOCK_BMAP_PADDING = 0x05_0002 "5_BLOCK_BMAP_PADDING" Error Accounting "tail of block bitmap not all ones";
-    P5_BLOCK_BITMAP_HEADER = 0x05_0003 "5_BLOCK_BITMAP_HEADER" Notice Cosmetic "list start";
+    P5_BLOCK_BITMAP_HEADER = 0x05_0003 "5_BLOCK_BITMAP_HEADER" Notice Cosmetic "head of the list of differences in block bitmaps";
     P5_BLOCK_UNUSED = 0x05_0004 "5_BLOCK_UNUSED" Error Accounting "block marked used but not in use";
     P5_BLOCK_USED = 0x05_0005 "5_BLOCK_USED" Error Data "block owned but marked free";
     P5_BLOCK_BITMAP_END = 0x05_0006 "5_BLOCK_BITMAP_END" Error Accounting "question closing the block-bitmap list; carries the error";
-    P5_INODE_BITMAP_HEADER = 0x05_0007 "5_INODE_BITMAP_HEADER" Notice Cosmetic "list start";
+    P5_INODE_BITMAP_HEADER = 0x05_0007 "5_INODE_BITMAP_HEADER" Notice Cosmetic "head of the list of differences in inode bitmaps";
     P5_INODE_UNUSED = 0x05_0008 "5_INODE_UNUSED" Error Accounting "inode marked used but it is free";
     P5_INODE_USED = 0x05_0009 "5_INODE_USED" Error Data "inode in use but marked free";
     P5_INODE_BITMAP_END = 0x05_000a "5_INODE_BITMAP_END" Error Accounting "question closing the inode-bitmap list; carries the error";

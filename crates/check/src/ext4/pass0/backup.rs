@@ -1,8 +1,12 @@
 //! Which backup of the superblock is tried when the primary is of no use.
 
+use std::ops::Range;
+
 use blockio::BlockSource;
 use ondisk::ext4::Superblock;
+use ondisk::ext4::feature::{Incompat, RoCompat};
 use ondisk::ext4::superblock::MAGIC;
+use zerocopy::IntoBytes;
 
 use crate::ext4::options::{Options, Reference};
 use crate::ext4::pass0::libext2fs_open;
@@ -44,6 +48,37 @@ pub(super) fn choose(
     }
 }
 
+/// Bytes of a superblock that differ between the primary, which is written in use, and its copies, which are not: free blocks and inodes; times and
+/// mounts; state; last check; the copy's group; the last mount point; the first orphan; free blocks, high half; bytes written; errors;
+/// overhead; times, high halves; the checksum.
+const CHANGING: [Range<usize>; 13] = [
+    0x0C..0x14,
+    0x2C..0x36,
+    0x3A..0x3C,
+    0x40..0x44,
+    0x5A..0x5C,
+    0x88..0xC8,
+    0xE8..0xEC,
+    0x158..0x15C,
+    0x178..0x180,
+    0x194..0x200,
+    0x248..0x24C,
+    0x274..0x27C,
+    0x3FC..0x400,
+];
+
+/// A superblock without what changes in use, for comparisons.
+pub(super) fn lasting(sb: &Superblock) -> Vec<u8> {
+    let mut sb = *sb;
+    sb.s_feature_incompat = sb.incompat().without(Incompat::RECOVER).0.into();
+    sb.s_feature_ro_compat = sb.ro_compat().without(RoCompat::ORPHAN_PRESENT).0.into();
+    let mut bytes = sb.as_bytes().to_vec();
+    for range in CHANGING {
+        bytes[range].fill(0);
+    }
+    bytes
+}
+
 fn all_sizes() -> Vec<u32> {
     (0..=6).map(|log| 1024 << log).collect()
 }
@@ -57,13 +92,30 @@ fn after_first_group(size: u32) -> u64 {
 }
 
 fn any_group(source: &dyn BlockSource, size: u32, per_group: Option<u64>) -> Option<(u64, u32)> {
+    in_groups(source, size, per_group).next()
+}
+
+/// The copies in groups of this many blocks, or of the usual size.
+fn in_groups(
+    source: &dyn BlockSource,
+    size: u32,
+    per_group: Option<u64>,
+) -> impl Iterator<Item = (u64, u32)> {
     let per_group = per_group.unwrap_or(u64::from(size) * 8);
     let blocks = source.len() / u64::from(size.max(1));
     groups(blocks / per_group.max(1))
         .into_iter()
-        .map(|group| group * per_group + u64::from(size == 1024))
-        .find(|block| is_backup(source, *block, size))
-        .map(|block| (block, size))
+        .map(move |group| group * per_group + u64::from(size == 1024))
+        .filter(move |block| is_backup(source, *block, size))
+        .map(move |block| (block, size))
+}
+
+/// All copies that are where mke2fs puts them, block and block size, for blocks of this size or of any.
+pub(super) fn all(source: &dyn BlockSource, size: Option<u32>) -> impl Iterator<Item = (u64, u32)> {
+    let sizes = size.map_or(all_sizes(), |size| vec![size]);
+    sizes
+        .into_iter()
+        .flat_map(move |size| in_groups(source, size, None))
 }
 
 /// 1 and the powers of 3, 5 and 7, up to a bound, ascending.

@@ -4,7 +4,7 @@
 //! that it is not. The journal's own superblock must be of a kind that the reader knows in every feature, because a
 //! journal that is misread destroys what it is replayed onto.
 //!
-//! An external journal is looked at when the caller names it. e2fsck asks libblkid for a device with its UUID; this checker opens
+//! An external journal is looked at when the caller has it. e2fsck asks libblkid for a device with its UUID; this checker opens
 //! nothing that it was not given.
 
 use blockio::BlockSource;
@@ -226,7 +226,10 @@ fn outside(volume: &Volume<'_>, log: &mut Log) -> Option<Found> {
     let Some(journal) = &volume.ext4.journal else {
         stop(
             &P0_CANT_FIND_JOURNAL,
-            "it is on a device of its own, and none was named".into(),
+            format!(
+                "it is on a device of its own, with UUID {}; name that device",
+                words::uuid(&volume.sb.s_journal_uuid)
+            ),
         );
         return None;
     };

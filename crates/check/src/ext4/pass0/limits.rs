@@ -42,7 +42,7 @@ pub(super) fn wrong_first_data_block(sb: &Superblock) -> bool {
 /// A wrong number of inodes, which e2fsck comes to even where the arithmetic is impossible here. It does not come to it when a field
 /// that it looks at before is out of range.
 pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
-    if wrong_first_data_block(sb) || limits(sb).iter().any(|limit| !limit.holds()) {
+    if limits(sb).iter().any(|limit| !limit.holds()) {
         return None;
     }
     let blocks = sb

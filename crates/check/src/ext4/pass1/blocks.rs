@@ -6,8 +6,8 @@ use super::walk::{Item, Stuck, Walk, has_blocks};
 use super::worker::Worker;
 use crate::ext4::e2fsck::order::stage;
 use crate::ext4::e2fsck::problems::{
-    P1_BAD_I_BLOCKS, P1_BAD_I_SIZE, P1_BLOCK_ITERATE, P1_NO_BIGALLOC_BLOCKMAP_FILES,
-    P1_ZERO_LENGTH_DIR,
+    P1_BAD_I_BLOCKS, P1_BAD_I_SIZE, P1_BLOCK_ITERATE, P1_ILLEGAL_BLOCK_NUM,
+    P1_NO_BIGALLOC_BLOCKMAP_FILES, P1_ZERO_LENGTH_DIR,
 };
 use crate::ext4::pass1::attributes::charge::Charge;
 use crate::frame::finding::Finding;
@@ -89,6 +89,19 @@ impl Worker<'_> {
                 let finding = Finding::new(&P1_BLOCK_ITERATE).note(stuck.to_string());
                 self.add(item, finding);
             }
+        }
+        if walk.cut > 0 {
+            let bytes = walk
+                .cut
+                .saturating_mul(self.maps.volume.block_size() as u64);
+            let note = format!(
+                "{} of it lie past the end of the image",
+                words::bytes(bytes)
+            );
+            let finding = Finding::new(&P1_ILLEGAL_BLOCK_NUM)
+                .found(walk.cut)
+                .note(note);
+            self.add(item, finding.beyond_reference());
         }
         if walk.fragmented && walk.blocks < u64::from(self.maps.volume.geometry.blocks_per_group) {
             if item.is_dir {

@@ -352,6 +352,7 @@ impl Worker<'_> {
         if done.as_ref().err().is_none_or(Stuck::is_ours) {
             self.maps.claim(entry.block);
             walk.blocks += 1;
+            walk.cut += self.maps.cut(entry.block, entry.block + 1);
         }
         done
     }
@@ -377,6 +378,9 @@ impl Worker<'_> {
             } else {
                 walk.unlisted |= inside;
             }
+        }
+        if !entry.unwritten {
+            walk.cut += self.maps.cut(entry.block, end);
         }
         let ratio = self.maps.ratio;
         if walk.is_misaligned(ratio, entry.block, entry.logical) {

@@ -106,6 +106,10 @@ impl Worker<'_> {
             if !live || plain.has(nth) || ino == number::BAD {
                 continue;
             }
+            // What these inodes map may touch every page of the maps. The sweep asks again, and ends.
+            if self.maps.volume.guard.is_full() {
+                return;
+            }
             if let Ok(inode) = Inode::read(slot, size) {
                 self.check_inode(ino, inode, wrong.has(nth), garbage);
             }

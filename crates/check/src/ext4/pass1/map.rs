@@ -260,6 +260,7 @@ impl Worker<'_> {
             walk.blocks += 1;
             return;
         }
+        walk.cut += self.maps.cut(block, block.saturating_add(1));
         let ratio = self.maps.ratio;
         let offset = match role {
             Role::Data(logical) => logical,

@@ -9,9 +9,15 @@ use super::super::volume::Volume;
 use super::metadata::Metadata;
 use crate::ext4::pass1::features::Features;
 use crate::ext4::pass1::plain::Plain;
+use crate::frame::budget::Budget;
 use crate::frame::maps::FileTypes;
 use crate::frame::maps::LinkCounts;
 use crate::frame::maps::{Bits, OutOfMemory};
+
+/// Blocks that lie wholly inside the source.
+pub(super) fn held(volume: &Volume<'_>) -> u64 {
+    volume.source.len() / u64::from(volume.geometry.block_size.max(1))
+}
 
 /// The maps, and the bounds of what may be claimed.
 pub(in crate::ext4) struct Maps<'a> {
@@ -32,16 +38,16 @@ pub(in crate::ext4) struct Maps<'a> {
     pub(in crate::ext4) ratio: u64,
     first: u64,
     end: u64,
+    /// Blocks that lie wholly inside the source.
+    held: u64,
     /// Files may share blocks by a feature of the filesystem.
     pub(in crate::ext4) sharing: bool,
     /// Nodes that may still be walked.
-    budget: AtomicU64,
+    nodes: Budget,
     /// Blocks of directories that may still be listed.
-    listing: AtomicU64,
+    listing: Budget,
     /// Blocks that may still be looked at one by one for who else claims them.
-    looking: AtomicU64,
-    /// One of these bounds was reached: what was cut off depends on the threads.
-    overdrawn: AtomicBool,
+    looking: Budget,
     /// Blocks with several claims whose owners were not looked up.
     untraced: AtomicU64,
 }
@@ -73,17 +79,22 @@ impl<'a> Maps<'a> {
             ratio,
             first,
             end: geometry.blocks_count,
+            held: held(volume),
             sharing: volume.sb.has_ro_compat(RoCompat::SHARED_BLOCKS),
-            budget: AtomicU64::new(0),
-            looking: AtomicU64::new(0),
-            overdrawn: AtomicBool::new(false),
+            nodes: Budget::default(),
+            looking: Budget::default(),
             untraced: AtomicU64::new(0),
-            listing: AtomicU64::new(
+            listing: Budget::new(
                 blocks.saturating_add(LISTED_TWICE / u64::from(geometry.block_size.max(1))),
             ),
         };
         maps.refill();
         Ok(maps)
+    }
+
+    /// How many of these blocks the filesystem has and the source has not.
+    pub(in crate::ext4) fn cut(&self, start: u64, end: u64) -> u64 {
+        end.min(self.end).saturating_sub(start.max(self.held))
     }
 
     /// Whether there is such a block.
@@ -149,12 +160,12 @@ impl<'a> Maps<'a> {
     /// directories are the same, and each is read by pass 2: of one node that names a thousand times the whole filesystem,
     /// that would be a thousand readings of it.
     pub(in crate::ext4) fn may_list(&self, blocks: u64) -> bool {
-        self.take(&self.listing, blocks)
+        self.listing.take(blocks)
     }
 
     /// The same of blocks that are looked at one by one.
     pub(in crate::ext4) fn may_look(&self, blocks: u64) -> bool {
-        let may = self.take(&self.looking, blocks);
+        let may = self.looking.take(blocks);
         if !may {
             self.untraced.fetch_add(blocks, Relaxed);
         }
@@ -168,34 +179,26 @@ impl<'a> Maps<'a> {
 
     /// Whether some budget was not enough: then what is left out depends on who came first.
     pub(in crate::ext4) fn is_overdrawn(&self) -> bool {
-        self.overdrawn.load(Relaxed)
+        [&self.nodes, &self.listing, &self.looking]
+            .iter()
+            .any(|budget| budget.is_overdrawn())
     }
 
     /// Lets as many nodes be walked again, and as many blocks be looked at.
     pub(in crate::ext4) fn refill(&self) {
         let blocks = self.end.saturating_sub(self.first);
         let nodes = blocks.saturating_mul(2).saturating_add(1 << 10);
-        self.budget.store(nodes, Relaxed);
+        self.nodes.refill(nodes);
         let looks = blocks.saturating_mul(8).saturating_add(1 << 20);
-        self.looking.store(looks, Relaxed);
-        self.overdrawn.store(false, Relaxed);
+        self.looking.refill(looks);
+        self.listing.forgive();
         self.untraced.store(0, Relaxed);
     }
 
     /// Takes one node from what may still be walked. A sound filesystem has fewer nodes than blocks; mappings that lead into
     /// each other have no end.
     pub(in crate::ext4) fn spend(&self) -> bool {
-        self.take(&self.budget, 1)
-    }
-
-    /// Takes `count` of what is left; whether there was as much.
-    fn take(&self, left: &AtomicU64, wanted: u64) -> bool {
-        let less = |left: u64| left.checked_sub(wanted);
-        let taken = left.fetch_update(Relaxed, Relaxed, less).is_ok();
-        if !taken {
-            self.overdrawn.store(true, Relaxed);
-        }
-        taken
+        self.nodes.take(1)
     }
 }
 

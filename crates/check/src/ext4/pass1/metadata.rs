@@ -7,14 +7,16 @@
 
 use std::ops::Range;
 
+use ondisk::ext4::GroupDescriptor;
 use ondisk::ext4::feature::Incompat;
 use ondisk::ext4::geometry::GroupLayout;
 
 use super::super::volume::Volume;
 use crate::ext4::e2fsck::log::Log;
 use crate::ext4::e2fsck::problems::{P1_BB_CONFLICT, P1_IB_CONFLICT, P1_ITABLE_CONFLICT};
+use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
-use crate::frame::maps::{Bits, OutOfMemory};
+use crate::frame::maps::Bits;
 use crate::frame::problem::Problem;
 
 /// Which blocks belong to the filesystem itself.
@@ -37,16 +39,19 @@ struct Marker<'a> {
     ranges: Vec<Range<u64>>,
 }
 
+/// Groups between two questions whether to go on.
+const GROUPS: u32 = 256;
+
 impl Metadata {
     /// Marks them all in the map of clusters, and reports what two of them claim.
     ///
     /// # Errors
-    /// No memory for a second map, which bigalloc needs for a moment.
+    /// No memory for a second map, which bigalloc needs for a moment; the check was cancelled, or outgrew its memory.
     pub(super) fn mark(
         volume: &Volume<'_>,
         blocks: &Bits,
         log: &mut Log,
-    ) -> Result<Metadata, OutOfMemory> {
+    ) -> Result<Metadata, Failure> {
         let geometry = &volume.geometry;
         let first = u64::from(geometry.first_data_block);
         let ratio = u64::from(geometry.cluster_blocks.max(1));
@@ -64,22 +69,32 @@ impl Metadata {
         };
         for (layout, descriptor) in geometry.group_layouts().zip(&volume.descriptors) {
             let group = layout.group;
-            if let Some(block) = layout.superblock {
-                marker.mark(block..block + 1, |_| ());
-            }
-            marker.mark(descriptors(volume, &layout), |_| ());
-            let mut piece = |start: u64, len: u64, problem: &'static Problem| {
-                if start != 0 {
-                    let conflict = |block| {
-                        log.add(Finding::new(problem).order(0).group(group).block(block));
-                    };
-                    marker.mark(start..start.saturating_add(len), conflict);
+            // A group may touch pages of the map that nothing else does.
+            if group.is_multiple_of(GROUPS) {
+                volume.guard.hold()?;
+                if volume.progress.cancelled() {
+                    return Err(Failure::Stopped);
                 }
-            };
-            let table = u64::from(geometry.inode_table_blocks());
-            piece(descriptor.inode_table(), table, &P1_ITABLE_CONFLICT);
-            piece(descriptor.block_bitmap(), 1, &P1_BB_CONFLICT);
-            piece(descriptor.inode_bitmap(), 1, &P1_IB_CONFLICT);
+            }
+            let conflicts: [Option<&'static Problem>; 5] = [
+                None,
+                None,
+                Some(&P1_ITABLE_CONFLICT),
+                Some(&P1_BB_CONFLICT),
+                Some(&P1_IB_CONFLICT),
+            ];
+            for (part, problem) in parts(volume, &layout, descriptor)
+                .into_iter()
+                .zip(conflicts)
+            {
+                marker.mark(part, |block| {
+                    let finding = problem.map(Finding::new);
+                    let finding = finding.map(|one| one.order(0).group(group).block(block));
+                    if let Some(one) = finding {
+                        log.add(one);
+                    }
+                });
+            }
         }
         marker.mark_mmp(volume);
         Ok(Metadata {
@@ -103,6 +118,26 @@ impl Metadata {
             .partition_point(|range| range.start < block(clusters.end));
         after > 0 && block(clusters.start) < self.ranges[after - 1].end
     }
+}
+
+/// The parts of a group's own blocks as first block and number, wherever they lie: what marking them touches. Empty ones are among them.
+pub(crate) fn parts(
+    volume: &Volume<'_>,
+    layout: &GroupLayout,
+    descriptor: &GroupDescriptor,
+) -> [Range<u64>; 5] {
+    let part = |start: u64, len: u64| match start {
+        0 => 0..0,
+        start => start..start.saturating_add(len),
+    };
+    let table = u64::from(volume.geometry.inode_table_blocks());
+    [
+        layout.superblock.map_or(0..0, |block| block..block + 1),
+        descriptors(volume, layout),
+        part(descriptor.inode_table(), table),
+        part(descriptor.block_bitmap(), 1),
+        part(descriptor.inode_bitmap(), 1),
+    ]
 }
 
 /// The blocks of descriptors in a group, and those kept for their growth. Where `meta_bg` begins after the end of the table the

@@ -13,6 +13,7 @@ use ondisk::ext4::{FileType, Inode};
 use zerocopy::FromBytes;
 
 use crate::ext4::pass1::features::Features;
+use crate::ext4::pass1::maps::held;
 use crate::ext4::volume::Volume;
 
 /// The first eight bytes of a root with one extent: magic, one entry of four, depth 0.
@@ -73,7 +74,8 @@ impl Plain {
             // A superblock with a lower first inode is damaged; the reserved inodes stay reserved.
             first: sb.first_ino().max(11),
             special: [sb.s_prj_quota_inum.get(), sb.s_orphan_file_inum.get()],
-            blocks: u64::from(geometry.first_data_block)..geometry.blocks_count,
+            // A file that the source does not wholly have is not plain.
+            blocks: u64::from(geometry.first_data_block)..geometry.blocks_count.min(held(volume)),
             block_size: geometry.block_size.into(),
             sectors: geometry.block_size / 512,
         }

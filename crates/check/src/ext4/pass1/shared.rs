@@ -139,6 +139,9 @@ impl Tracer<'_> {
             if !used || self.on_bad_blocks.contains(ino) {
                 continue;
             }
+            if self.maps.volume.guard.is_full() {
+                return;
+            }
             if let Ok(inode) = Inode::read(slot, geometry.inode_size) {
                 self.trace(ino, &inode);
             }
@@ -267,7 +270,9 @@ impl Found<'_, '_> {
         let finding = if first == last {
             Finding::new(&P1B_DUP_BLOCK)
         } else {
-            Finding::new(&P1B_DUP_RANGE).found(format!("{first}-{last}"))
+            Finding::new(&P1B_DUP_RANGE)
+                .found(format!("{first}-{last}"))
+                .blocks(last - first + 1)
         };
         self.log.add(finding.inode(self.ino).block(first));
     }

@@ -102,6 +102,8 @@ pub(in crate::ext4) struct Walk {
     pub(in crate::ext4) previous: u64,
     /// First logical block not yet mapped by an extent.
     pub(in crate::ext4) next: u64,
+    /// Blocks with contents that lie past the end of the source.
+    pub(in crate::ext4) cut: u64,
     /// Illegal pointers.
     pub(in crate::ext4) illegal: u32,
     /// Blocks do not follow each other.
@@ -130,6 +132,7 @@ impl Walk {
             last_listed: -1,
             previous: 0,
             next: 0,
+            cut: 0,
             illegal: 0,
             fragmented: false,
             first: None,

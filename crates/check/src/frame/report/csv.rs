@@ -3,6 +3,7 @@
 use words::{csv_record, printable};
 
 use super::Report;
+use crate::frame::affected::AffectedFile;
 use crate::frame::finding::Finding;
 
 const COLUMNS: [&str; 17] = [
@@ -25,11 +26,46 @@ const COLUMNS: [&str; 17] = [
     "meaning",
 ];
 
-/// One row for each finding, in the order of the check; a filesystem without findings is the head alone. The verdict is
+/// One row for each affected file, the worst first, and one for each finding, in the order of the check; a filesystem without findings is the head alone. The verdict is
 /// the exit code.
 pub fn csv(report: &Report) -> String {
-    let rows = report.findings.list.iter().map(row);
+    let files = report.affected.files.iter().map(affected);
+    let rows = files.chain(report.shown().map(row));
     std::iter::once(csv_record(COLUMNS)).chain(rows).collect()
+}
+
+/// A file: `name` is `AFFECTED_FILE`, `found` is what is wrong.
+fn affected(file: &AffectedFile) -> String {
+    let wrong: Vec<&str> = file.wrong.iter().map(|harm| harm.word()).collect();
+    let mut fields: [String; COLUMNS.len()] = Default::default();
+    for (column, value) in [
+        ("name", "AFFECTED_FILE".to_owned()),
+        ("severity", "data".to_owned()),
+        (
+            "inode",
+            file.inode.map_or(String::new(), |inode| inode.to_string()),
+        ),
+        (
+            "path",
+            file.path
+                .as_ref()
+                .map_or(String::new(), |path| printable(path).into_owned()),
+        ),
+        ("found", wrong.join(", ")),
+        (
+            "note",
+            format!("{} bytes in lost or shared blocks", file.bytes),
+        ),
+        (
+            "meaning",
+            "a file of which something is wrong, the worst first".to_owned(),
+        ),
+    ] {
+        if let Some(at) = COLUMNS.iter().position(|name| *name == column) {
+            fields[at] = value;
+        }
+    }
+    csv_record(fields)
 }
 
 fn row(finding: &Finding) -> String {

@@ -13,7 +13,7 @@ use crate::frame::cost::Cost;
 /// their rate by real time. The findings are worded as in the other formats.
 pub fn e2fsck(report: &Report, judge: Judge, list: usize) -> String {
     let mut out = String::new();
-    let shown = lines::first_of_each(&report.findings.list, list);
+    let shown = lines::first_of_each(report, list);
     let mut rest = shown.into_iter().peekable();
     for cost in &report.passes {
         let number = cost.pass.parse::<u8>().ok();
@@ -66,7 +66,7 @@ pub fn e2fsck(report: &Report, judge: Judge, list: usize) -> String {
     }
     measurement(&mut out, "", &report.total);
     if report.unstable {
-        out.push_str("unstable: mounted read-write during the check\n");
+        let _ = writeln!(out, "unstable: {}", lines::unstable(report));
     }
     out
 }

@@ -15,7 +15,7 @@ const MIB: f64 = 1_048_576.0;
 pub(super) fn print(report: &Report, filesystem: &Filesystem, judge: Judge, list: usize) -> String {
     let mut out = String::new();
     head(&mut out, report, filesystem);
-    let shown = first_of_each(&report.findings.list, list);
+    let shown = first_of_each(report, list);
     let mut rest = shown.into_iter().peekable();
     let mut pending: Option<Sum> = None;
     for (index, cost) in report.passes.iter().enumerate() {

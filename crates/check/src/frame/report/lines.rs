@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Judge, Report};
+use crate::frame::affected::AffectedFile;
 use crate::frame::finding::Finding;
 
 /// `1_BAD_I_BLOCKS (0x01000d)`: what people search for.
@@ -49,16 +50,18 @@ pub(super) fn values(finding: &Finding) -> String {
     }
 }
 
-/// A finding in one line.
+/// A finding in one line, with its note.
 pub(super) fn finding(finding: &Finding) -> String {
+    of(finding, finding.note.as_deref())
+}
+
+/// A finding in one line, with this note.
+pub(super) fn of(finding: &Finding, note: Option<&str>) -> String {
     let mut line = place(finding);
     if let Some(path) = &finding.path {
         let _ = write!(line, " ({})", printable(path));
     }
-    for more in [
-        values(finding),
-        finding.note.as_deref().map_or_else(String::new, printable),
-    ] {
+    for more in [values(finding), note.map_or_else(String::new, printable)] {
         if !more.is_empty() {
             let between = if line.is_empty() { "" } else { ": " };
             let _ = write!(line, "{between}{more}");
@@ -71,14 +74,14 @@ pub(super) fn finding(finding: &Finding) -> String {
 }
 
 /// The first `list` findings of each problem (0: all that were kept), in order.
-pub(super) fn first_of_each(findings: &[Finding], list: usize) -> Vec<&Finding> {
+pub(super) fn first_of_each(report: &Report, list: usize) -> Vec<&Finding> {
     let mut seen = BTreeMap::new();
     let keep = |finding: &&Finding| {
         let count = seen.entry(finding.problem.code).or_insert(0);
         *count += 1;
         list == 0 || *count <= list
     };
-    findings.iter().filter(keep).collect()
+    report.shown().filter(keep).collect()
 }
 
 /// A name from the image, to be printed in quotes: nothing in it may break a line, end the quotes or
@@ -95,6 +98,31 @@ pub(super) fn judge(report: &Report, judge: Judge) -> String {
             format!("{}-{}", reference.program, reference.version)
         }
         _ => "strict".into(),
+    }
+}
+
+/// A file and what is wrong with it, in one line.
+pub(super) fn affected(file: &AffectedFile) -> String {
+    let inode = file.inode.map(|inode| format!("inode {inode}"));
+    let mut line = match (&file.path, inode) {
+        (Some(path), Some(inode)) => format!("{} ({inode})", printable(path)),
+        (Some(path), None) => printable(path),
+        (None, inode) => inode.unwrap_or_else(|| "a name".into()),
+    };
+    let wrong: Vec<&str> = file.wrong.iter().map(|harm| harm.word()).collect();
+    let _ = write!(line, ": {}", wrong.join(", "));
+    if file.bytes > 0 {
+        let _ = write!(line, "; {} in lost or shared blocks", bytes(file.bytes));
+    }
+    line
+}
+
+/// Why nothing is certain.
+pub(super) fn unstable(report: &Report) -> &'static str {
+    if report.mounted {
+        "it was mounted read-write during the check"
+    } else {
+        "its log has changes that are not in place yet"
     }
 }
 

@@ -22,7 +22,7 @@ pub fn ocfs2(report: &Report, judge: Judge, list: usize) -> String {
         return fsck_ocfs2::print(report, own, judge, list);
     }
     let mut out = String::new();
-    let shown = first_of_each(&report.findings.list, list);
+    let shown = first_of_each(report, list);
     let mut rest = shown.into_iter().peekable();
     for cost in &report.passes {
         let Ok(number) = cost.pass.parse::<u8>() else {

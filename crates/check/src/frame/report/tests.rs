@@ -9,9 +9,9 @@ use crate::ext4::e2fsck::problems::{
     P0_GDT_CSUM, P1_BAD_I_BLOCKS, P2_DIR_CORRUPTED, P4_BAD_REF_COUNT, P5_BLOCK_RANGE_USED,
     P5_FREE_BLOCK_COUNT,
 };
+use crate::frame::affected::{Affected, Unreachable};
 use crate::frame::finding::Finding;
 use crate::frame::log::{Findings, Log};
-use crate::frame::problem::Severity;
 
 fn cost(pass: &'static str, wall_s: f64, mib: u64, requests: u64) -> Cost {
     let stage = PASSES.iter().find(|stage| stage.name == pass);
@@ -140,7 +140,18 @@ fn sample() -> Report {
         verdicts: ext4::e2fsck::verdicts(&findings, ext4::Reference::default()),
         reference_run: None,
         unstable: true,
+        mounted: true,
+        affected: Affected::of(
+            &findings,
+            ext4::e2fsck::HARMS,
+            4096,
+            &Unreachable::default(),
+        ),
         findings,
+        next: vec![
+            Step::new("copy it, and work on the copy: a repair cannot be undone")
+                .run("cp --sparse=always disk.img copy.img"),
+        ],
         unjudged: Unjudged { names: 12 },
         inventory: Some(Inventory {
             blocks: 1_777_216,
@@ -204,47 +215,59 @@ fn in_brief() {
 }
 
 #[test]
-fn each_kind_of_damage_has_its_next_step() {
-    let advice = |change: &dyn Fn(&mut Report)| {
+fn commands_name_the_target_and_begin_where_the_filesystem_does() {
+    let commands = |target: &Target, change: &dyn Fn(&mut Report)| {
         let mut report = sample();
-        report.unstable = false;
         change(&mut report);
-        brief(&report, Judge::Strict)
+        let steps = advice::unmounted(&report, target)
+            .into_iter()
+            .chain(advice::copy(&report, target))
+            .chain(advice::after_repair(&report, target, &["e2fsck -fy"]));
+        steps.flat_map(|step| step.commands).collect::<Vec<_>>()
     };
-    let only = |severity: Severity| {
-        move |report: &mut Report| {
-            report
-                .findings
-                .tallies
-                .retain(|t| t.problem.severity == severity);
-            report
-                .findings
-                .list
-                .retain(|f| f.problem.severity == severity);
-        }
+    let file = Target {
+        path: "a b.img".into(),
+        ..Target::default()
     };
-    let data = advice(&only(Severity::Data));
-    assert!(data.contains("mount -o ro,noload disk.img /mnt"), "{data}");
-    let metadata = advice(&only(Severity::Metadata));
-    assert!(
-        metadata.contains("back up") && metadata.contains("e2fsck -p disk.img"),
-        "{metadata}"
+    assert_eq!(
+        commands(&file, &|_| ()),
+        [
+            "umount 'a b.img'",
+            "fslab check 'a b.img'",
+            "cp --sparse=always 'a b.img' copy.img",
+            "fslab check copy.img",
+            "e2fsck -fy 'a b.img'",
+        ]
     );
-    let accounting = advice(&only(Severity::Accounting));
-    assert!(accounting.contains("no file is at risk"), "{accounting}");
-    let failing = advice(&|report| report.total.errors = 3);
-    assert!(failing.contains("ddrescue disk.img"), "{failing}");
-    let lost = advice(&|report| report.subject.filesystem = None);
-    assert!(lost.contains("-b 32768"), "{lost}");
-    let short = advice(&|report| report.subject.bytes = 1 << 20);
-    assert!(
-        short.contains("the end of the filesystem is missing"),
-        "{short}"
+    let within = Target {
+        path: "/dev/sda".into(),
+        is_device: true,
+        offset: 1 << 20,
+    };
+    let commands_within = commands(&within, &|report| report.mounted = false);
+    assert_eq!(
+        commands_within,
+        [
+            "dd if=/dev/sda of=copy.img bs=1M iflag=skip_bytes,count_bytes skip=1048576 \
+             count=68719476736 conv=sparse",
+            "fslab check copy.img",
+            "LOOP=$(losetup --find --show --offset 1048576 /dev/sda)",
+            "e2fsck -fy $LOOP",
+            "losetup --detach $LOOP",
+        ]
     );
-    let odd = advice(&|report| report.subject.name = "a b'$(x)".into());
-    let odd: Vec<&str> = odd.split_whitespace().collect();
-    let odd = odd.join(" ");
-    assert!(odd.contains(r"'a b'\''$(x)'"), "{odd}");
+    let failing = commands(&within, &|report| report.total.errors = 3);
+    assert!(
+        failing.contains(
+            &"ddrescue --sparse --input-position=1048576 --size=68719476736 /dev/sda copy.img copy.img.map".into()
+        ),
+        "{failing:?}"
+    );
+    let short = commands(&file, &|report| report.subject.bytes = 1 << 20);
+    assert!(
+        short.contains(&"truncate --size=68719476736 copy.img".into()),
+        "{short:?}"
+    );
 }
 
 #[test]
@@ -266,6 +289,7 @@ fn as_one_document() {
 fn clean_is_short() {
     let mut report = sample();
     report.findings = Findings::default();
+    report.next.clear();
     report.verdicts = ext4::e2fsck::verdicts(&report.findings, ext4::Reference::default());
     report.unstable = false;
     report.passes.truncate(1);

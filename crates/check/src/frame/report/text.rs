@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 
 use super::advice;
 use super::lines::{self, bytes, grouped, plural};
-use super::{Filesystem, Inventory, Judge, Report};
+use super::{Filesystem, Inventory, Judge, Report, Step};
 use crate::frame::cost::Cost;
 use crate::frame::finding::Finding;
 use crate::frame::log::Tally;
 use crate::frame::problem::{Class, Severity};
 
+/// Affected files that [`brief`] lists.
+const BRIEF_FILES: usize = 10;
 /// Problems that [`brief`] lists, each in a line; the rest are counted.
 const BRIEF: usize = 12;
 
@@ -27,8 +29,9 @@ pub fn text(report: &Report, judge: Judge, shown: Shown) -> String {
     let mut out = String::new();
     subject(&mut out, report);
     verdict(&mut out, report, judge);
+    affected(&mut out, report, shown.list);
     findings(&mut out, report, shown.list);
-    next(&mut out, report, judge);
+    next(&mut out, &report.next);
     if let Some(inventory) = &report.inventory {
         contents(&mut out, inventory, report.subject.filesystem.as_ref());
     }
@@ -57,13 +60,22 @@ pub fn brief(report: &Report, judge: Judge) -> String {
         .as_ref()
         .map_or("no usable superblock", |fs| fs.format);
     let unstable = if report.unstable { ", unstable" } else { "" };
+    let truncated = if advice::is_truncated(report) {
+        ", truncated"
+    } else {
+        ""
+    };
     let _ = writeln!(
         out,
-        "{}: {format}: {}{unstable}, exit code {}",
+        "{}: {format}{truncated}: {}{unstable}, exit code {}",
         lines::printable(&report.subject.name),
         verdict.word(),
         verdict.exit_code
     );
+    affected(&mut out, report, BRIEF_FILES);
+    if !report.affected.files.is_empty() {
+        out.push_str("\nfaults\n");
+    }
     let mut faults: Vec<&Tally> = in_order(report);
     faults.retain(|tally| tally.problem.is_fault());
     faults.sort_by_key(|tally| tally.problem.severity as u8);
@@ -88,19 +100,45 @@ pub fn brief(report: &Report, judge: Judge) -> String {
             plural((faults.len() - BRIEF) as u64, "kind")
         );
     }
-    next(&mut out, report, judge);
+    next(&mut out, &report.next);
     words::printable_lines(&out).into_owned()
 }
 
-/// What to do next; nothing where nothing is wrong.
-fn next(out: &mut String, report: &Report, judge: Judge) {
-    let steps = advice::steps(report, judge);
+/// The first files of which something is wrong, the worst first.
+fn affected(out: &mut String, report: &Report, list: usize) {
+    let affected = &report.affected;
+    if affected.files.is_empty() {
+        return;
+    }
+    out.push_str("\naffected files\n");
+    let limit = if list == 0 { usize::MAX } else { list };
+    for file in affected.files.iter().take(limit) {
+        let _ = writeln!(out, "  {}", lines::affected(file));
+    }
+    let more = affected.files.len().saturating_sub(limit) as u64;
+    if more > 0 {
+        let _ = writeln!(out, "  and {}", plural(more, "other"));
+    }
+    if affected.more > 0 {
+        let _ = writeln!(
+            out,
+            "  and what {} of that were not kept name (--keep)",
+            plural(affected.more, "finding")
+        );
+    }
+}
+
+/// What to do next; nothing where nothing is wrong. Commands are on lines of their own and never broken.
+fn next(out: &mut String, steps: &[Step]) {
     if steps.is_empty() {
         return;
     }
     out.push_str("\nwhat to do next\n");
-    for (number, step) in (1..).zip(&steps) {
-        out.push_str(&words::wrap(&format!("  {number}. "), 5, step, 78));
+    for (number, step) in (1..).zip(steps) {
+        out.push_str(&words::wrap(&format!("  {number}. "), 5, &step.what, 78));
+        for command in &step.commands {
+            let _ = writeln!(out, "       {command}");
+        }
     }
 }
 
@@ -147,7 +185,7 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
     );
     out.push('\n');
     if report.unstable {
-        out.push_str("  unstable: it was mounted read-write during the check\n");
+        let _ = writeln!(out, "  unstable: {}", lines::unstable(report));
     }
     let strict = &report.verdicts.strict;
     if let Some(reference) = report.reference {
@@ -205,7 +243,10 @@ fn verdict(out: &mut String, report: &Report, judge: Judge) {
 
 fn findings(out: &mut String, report: &Report, list: usize) {
     let mut pass = None;
-    for tally in in_order(report) {
+    let (hints, others): (Vec<&Tally>, Vec<&Tally>) = in_order(report)
+        .into_iter()
+        .partition(|tally| is_idle(report, tally));
+    for tally in others {
         let at = tally.problem.pass;
         if pass != Some(at.number) {
             pass = Some(at.number);
@@ -221,19 +262,26 @@ fn findings(out: &mut String, report: &Report, list: usize) {
             kind(problem.class, problem.severity),
             plural(tally.count, "time")
         );
-        let kept = report
+        let kept: Vec<&Finding> = report
             .findings
             .list
             .iter()
-            .filter(|finding| finding.problem.code == problem.code);
+            .filter(|finding| finding.problem.code == problem.code)
+            .collect();
+        // What all of them say is said once.
+        let common = common_note(&kept);
+        if let Some(note) = common {
+            out.push_str(&words::wrap("    ", 4, &lines::printable(note), 78));
+        }
         let limit = if list == 0 { usize::MAX } else { list };
         let mut shown = 0;
-        for finding in kept.take(limit) {
+        for finding in kept.into_iter().take(limit) {
             shown += 1;
+            let note = finding.note.as_deref().filter(|_| common.is_none());
             let _ = writeln!(
                 out,
                 "      {}{}",
-                lines::finding(finding),
+                lines::of(finding, note),
                 mark(report, finding)
             );
         }
@@ -241,12 +289,35 @@ fn findings(out: &mut String, report: &Report, list: usize) {
             let _ = writeln!(out, "      and {} more", grouped(tally.count - shown));
         }
     }
+    if !hints.is_empty() {
+        let count = hints.iter().map(|tally| tally.count).sum();
+        let names: Vec<&str> = hints.iter().map(|tally| tally.problem.name).collect();
+        let lead = format!("\n{} (--format json lists them): ", plural(count, "hint"));
+        out.push_str(&words::wrap(&lead, 2, &names.join(", "), 78));
+    }
+}
+
+/// Whether nothing follows from a problem: it is a hint, and one that the reference program does not give.
+fn is_idle(report: &Report, tally: &Tally) -> bool {
+    let mut list = report.findings.list.iter();
+    let given = |finding: &Finding| finding.problem == tally.problem && !finding.beyond_reference;
+    tally.problem.class == Class::Optional && !list.any(given)
+}
+
+/// The note that several findings have in common, if they have.
+fn common_note<'a>(findings: &[&'a Finding]) -> Option<&'a str> {
+    let [first, rest @ ..] = findings else {
+        return None;
+    };
+    let note = first.note.as_deref()?;
+    let same = rest.iter().all(|next| next.note.as_deref() == Some(note));
+    (same && !rest.is_empty()).then_some(note)
 }
 
 /// Problems in the order of their first findings.
 fn in_order(report: &Report) -> Vec<&Tally> {
     let mut seen: Vec<&Tally> = Vec::new();
-    for finding in &report.findings.list {
+    for finding in report.shown() {
         let code = finding.problem.code;
         if seen.iter().any(|tally| tally.problem.code == code) {
             continue;

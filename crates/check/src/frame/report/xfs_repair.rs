@@ -45,7 +45,7 @@ pub fn xfs_repair(report: &Report, judge: Judge, list: usize) -> String {
         .filesystem
         .as_ref()
         .is_none_or(|fs| fs.format == "xfs");
-    let shown = first_of_each(&report.findings.list, list);
+    let shown = first_of_each(report, list);
     let mut rest = shown.into_iter().peekable();
     for cost in &report.passes {
         let lines = PHASES.iter().find(|phase| is_xfs && phase.0 == cost.pass);

@@ -44,10 +44,7 @@ impl Twice {
 /// The check was cancelled, or outgrew its memory.
 pub(super) fn check(volume: &Volume<'_>, twice: &Twice, log: &mut Log) -> Result<(), Failure> {
     for &directory in &twice.forgotten {
-        volume.guard.hold()?;
-        if volume.progress.cancelled() {
-            return Err(Failure::Stopped);
-        }
+        volume.go_on()?;
         let candidates = same_hashes(volume, directory, TOGETHER);
         if !candidates.is_empty() {
             report(volume, directory, &candidates, twice, log);

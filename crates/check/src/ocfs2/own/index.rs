@@ -41,10 +41,7 @@ pub(crate) struct Named {
 /// The check was cancelled, or outgrew its memory.
 pub(super) fn check(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u64, Failure> {
     for (&directory, named) in &state.index_sums {
-        volume.guard.hold()?;
-        if volume.progress.cancelled() {
-            return Err(Failure::Stopped);
-        }
+        volume.go_on()?;
         let mut index = Index {
             volume,
             log,

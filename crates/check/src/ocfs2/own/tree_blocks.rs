@@ -51,8 +51,8 @@ impl TreeBlocks {
 
     /// Bytes of memory that this takes for blocks of `size` bytes.
     pub(crate) fn memory(&self, size: usize) -> u64 {
-        let groups: usize = self.allocators.iter().map(|one| one.groups.len()).sum();
-        (self.slots.len() + groups * size) as u64
+        let groups: u64 = self.allocators.iter().map(|one| one.memory(size)).sum();
+        self.slots.len() as u64 + self.slots.memory() + groups
     }
 }
 

@@ -1,6 +1,7 @@
 //! The blocks of an inode, and its sizes.
 
 use ondisk::ocfs2::dinode::{BODY, InlineHead, dynamic, flag, inline_room, symlink_room};
+use ondisk::ocfs2::directory::Trailer;
 use ondisk::ocfs2::extent::{ExtentHead, UNWRITTEN, inode_room};
 use ondisk::ocfs2::index::{INLINE, ROOT_LIST};
 use ondisk::ocfs2::{Dinode, DxRoot, ExtentList, ExtentRecord, directory, feature};
@@ -12,7 +13,7 @@ use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::fsck_ocfs2::problems::{
-    DIR_SIZE, DIR_ZERO, DX_ROOT_FIELDS, DX_TREE_CORRUPT, EXTENT_BEYOND_SIZE,
+    DIR_SIZE, DIR_ZERO, DX_ROOT_FIELDS, DX_TREE_CORRUPT, EXTENT_BEYOND_SIZE, FILE_CUT,
     INLINE_DATA_COUNT_INVALID, INODE_CLUSTERS, INODE_INLINE_CLUSTERS, INODE_INLINE_SIZE,
     INODE_LAST_EB, INODE_SIZE, INODE_SPARSE_CLUSTERS, INODE_SPARSE_SIZE,
     INODE_SPARSE_SIZE_UNWRITTEN, INODE_WALK, LINK_BLOCKS, LINK_FAST_NULLTERM, LINK_FAST_SIZE,
@@ -44,6 +45,8 @@ struct Walked {
     ended: bool,
     /// A block of it is not in o2image's file.
     absent: bool,
+    /// Blocks with contents that lie past the end of the source.
+    cut: u64,
 }
 
 /// Judges the blocks of an inode.
@@ -94,6 +97,14 @@ pub(super) fn check(
         };
         End::failed(at(problem).note(refused.words()))
     })?;
+    if walked.cut > 0 {
+        let bytes = walked.cut.saturating_mul(volume.block_size() as u64);
+        let note = format!(
+            "{} of it lie past the end of the image",
+            words::bytes(bytes)
+        );
+        log.own(at(&FILE_CUT).found(walked.cut).note(note));
+    }
     let index = index(volume, state, log, inode);
     if let Err(refused) = index {
         log.add(
@@ -145,9 +156,16 @@ fn directory_size(volume: &Volume<'_>, log: &mut Log, inode: &Dinode, bytes: &[u
     let size = inode.i_size.get();
     if size > end {
         log.add(at(&INODE_SIZE).found(size).expected(end));
-    } else if !size.is_multiple_of(volume.block_size() as u64) {
+    } else if !size.is_multiple_of(volume.block_size() as u64) && !as_mkfs(volume, inode) {
         log.own(at(&DIR_SIZE).found(size));
     }
+}
+
+/// mkfs.ocfs2 makes `lost+found` as if it were in its inode; on a volume without inline data its size is then that of a block without the
+/// trailer. Kernels read it, and write a whole block with the next name.
+fn as_mkfs(volume: &Volume<'_>, inode: &Dinode) -> bool {
+    let names = Trailer::offset(volume.block_size()) as u64;
+    volume.has_trailer(inode) && inode.i_size.get() == names
 }
 
 /// Walks over all blocks as libocfs2 does.
@@ -187,6 +205,8 @@ fn walk(
         if count > 0 {
             walked.last = walked.last.max(first + count - 1);
             if record.flags() & UNWRITTEN == 0 {
+                let start = record.e_blkno.get();
+                walked.cut += volume.cut(start, start.saturating_add(count));
                 walked.written = walked.written.max(first + count);
             }
         }

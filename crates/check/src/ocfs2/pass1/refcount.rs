@@ -237,8 +237,9 @@ impl Judge<'_, '_> {
         self.state
             .mark(self.volume, self.log, first, run.clusters as u32);
         let end = run.first + run.clusters;
-        let shared = self.state.shared.range(first..).next();
-        let stop = shared.map_or(end, |&cluster| u64::from(cluster).min(end));
+        let last = u32::try_from(end).unwrap_or(u32::MAX);
+        let shared = self.state.shared.first_in(first..last);
+        let stop = shared.map_or(end, u64::from);
         self.compare(run.first, stop, run.count)?;
         if stop < end {
             let finding = self.at(&REFCOUNT_UNREADABLE);

@@ -124,10 +124,7 @@ fn blocks(volume: &Volume<'_>, log: &mut Log, visit: Visit<'_>, run: Run) -> Res
     let step = (BUFFER / size) as u64;
     let mut at = 0;
     while at < run.count && at < run.visited.max(1) {
-        volume.guard.hold()?;
-        if volume.progress.cancelled() {
-            return Err(Failure::Stopped);
-        }
+        volume.go_on()?;
         let (first, count) = (run.first.wrapping_add(at), step.min(run.count - at));
         let Ok(bytes) = volume.read_run(first, count as usize) else {
             return Ok(false);

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use blockio::{Content, Piece, Span, Sweep};
+use blockio::{Content, Piece, Span};
 
 use super::inode;
 use super::scan::{self, Run};
@@ -67,11 +67,7 @@ pub(super) fn run(
     });
     let sweeper = Sweeper {
         source: volume.source,
-        sweep: Sweep {
-            block: size as u32,
-            threads: volume.options.threads,
-            ..volume.options.sweep.clone()
-        },
+        sweep: volume.sweep(),
         progress: volume.progress,
         guard: &volume.guard,
     };
@@ -102,7 +98,7 @@ pub(super) fn run(
     }
     again.sort_unstable();
     for batch in again.chunks(BATCH) {
-        volume.guard.hold()?;
+        volume.go_on()?;
         let numbers = batch
             .iter()
             .map(|&(run, at)| runs[run as usize].first + u64::from(at));
@@ -180,6 +176,10 @@ impl<'a, 'v> Worker<'a, 'v> {
         match &piece.content {
             Content::Data(bytes) => {
                 for (nth, block) in (0..).zip(bytes.chunks_exact(size)) {
+                    // What an inode lists may be as long as the volume. The sweep asks again, and ends.
+                    if self.volume.guard.is_full() {
+                        return;
+                    }
                     self.block((piece.tag as u32, (at + nth) as u32), first + nth, block);
                 }
             }

@@ -83,11 +83,13 @@ impl Claims {
         let follows = |one: &FileExtent, next: &FileExtent| place(one) + one.length == place(next);
         for run in extents.chunk_by(follows) {
             let length = run.iter().map(|one| one.length).sum();
-            if window.blocks.take_free(place(&run[0]), length) {
+            let start = place(&run[0]);
+            if self.change(&mut window, |blocks| blocks.take_free(start, length)) {
                 continue;
             }
             for one in run {
-                if !window.blocks.take(place(one), one.length) {
+                let start = place(one);
+                if !self.change(&mut window, |blocks| blocks.take(start, one.length)) {
                     lock(&self.conflicts).push(one.conflict());
                 }
             }

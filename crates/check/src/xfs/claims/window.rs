@@ -2,14 +2,16 @@
 
 use super::WINDOW;
 
-/// Runs at most; more are a bitmap of the same size.
-const MOST_RUNS: usize = 2048;
+/// Runs at most; more are a bitmap, of the size of a list with room for one more.
+const MOST_RUNS: usize = 2047;
 /// Words of a bitmap.
 const WORDS: usize = WINDOW as usize / 64;
 
 /// The blocks of a window that are taken.
 #[derive(Debug)]
 pub(super) enum Blocks {
+    /// First and last block of the only run: without memory of its own.
+    One((u16, u16)),
     /// First and last block of each run, ascending, never adjacent.
     Runs(Vec<(u16, u16)>),
     /// A bit for each.
@@ -30,10 +32,27 @@ impl Blocks {
         }
         let last = start.saturating_add(length - 1).min(WINDOW - 1);
         match self {
+            Blocks::Runs(runs) if runs.is_empty() => {
+                *self = Blocks::One((start as u16, last as u16));
+                true
+            }
+            Blocks::One(run) => {
+                let (from, to) = (u32::from(run.0), u32::from(run.1));
+                if start <= to + 1 && last + 1 >= from {
+                    *self = Blocks::One((from.min(start) as u16, to.max(last) as u16));
+                    return start > to || last < from;
+                }
+                let mut runs = vec![*run, (start as u16, last as u16)];
+                runs.sort_unstable();
+                *self = Blocks::Runs(runs);
+                true
+            }
             Blocks::Runs(runs) => {
                 let sole = insert(runs, start as u16, last as u16);
-                if runs.len() > MOST_RUNS {
-                    *self = bitmap(runs);
+                match runs[..] {
+                    [one] => *self = Blocks::One(one),
+                    _ if runs.len() > MOST_RUNS => *self = bitmap(runs),
+                    _ => {}
                 }
                 sole
             }
@@ -53,6 +72,7 @@ impl Blocks {
         }
         let last = start.saturating_add(length - 1).min(WINDOW - 1);
         match self {
+            Blocks::One(run) => u32::from(run.1) < start || u32::from(run.0) > last,
             Blocks::Runs(runs) => {
                 let after = runs.last().is_none_or(|run| u32::from(run.1) < start);
                 after || {
@@ -64,10 +84,26 @@ impl Blocks {
         }
     }
 
+    /// Bytes of memory of its own.
+    pub(super) fn memory(&self) -> u64 {
+        const ALLOCATION: usize = 16;
+        let bytes = match self {
+            Blocks::Runs(runs) if runs.capacity() > 0 => size_of::<(u16, u16)>() * runs.capacity(),
+            Blocks::Bitmap(_) => 8 * WORDS,
+            _ => return 0,
+        };
+        (bytes + ALLOCATION) as u64
+    }
+
     /// Runs that were not taken among the first `blocks`, as first block and length.
     pub(super) fn gaps(&self, blocks: u32, mut gap: impl FnMut(u32, u32)) {
-        match self {
-            Blocks::Runs(runs) => {
+        let runs = match self {
+            Blocks::One(run) => Some(std::slice::from_ref(run)),
+            Blocks::Runs(runs) => Some(runs.as_slice()),
+            Blocks::Bitmap(_) => None,
+        };
+        match (runs, self) {
+            (Some(runs), _) => {
                 let mut at = 0;
                 for (first, last) in runs {
                     let first = u32::from(*first).min(blocks);
@@ -80,7 +116,7 @@ impl Blocks {
                     gap(at, blocks - at);
                 }
             }
-            Blocks::Bitmap(words) => {
+            (None, Blocks::Bitmap(words)) => {
                 let free = |block: u32| words[block as usize / 64] >> (block % 64) & 1 == 0;
                 let mut at = 0;
                 while at < blocks {
@@ -98,6 +134,7 @@ impl Blocks {
                     at += 1;
                 }
             }
+            (None, _) => {}
         }
     }
 }
@@ -204,11 +241,11 @@ mod tests {
         for start in (0..WINDOW).step_by(2) {
             assert!(blocks.take(start, 1));
         }
-        assert!(matches!(blocks, Blocks::Bitmap(_)));
+        assert!(matches!(blocks, Blocks::Bitmap(_)) && blocks.memory() < 9 << 10);
         assert_eq!(gaps(&blocks).len(), WINDOW as usize / 2);
         let mut blocks = Blocks::default();
         assert!(blocks.take(0, WINDOW / 2) && blocks.take(WINDOW / 2, WINDOW / 2));
-        assert!(matches!(&blocks, Blocks::Runs(runs) if runs.len() == 1));
+        assert!(matches!(&blocks, Blocks::One((0, u16::MAX))) && blocks.memory() == 0);
         assert!(!blocks.take(77, 1) && gaps(&blocks).is_empty());
     }
 }

@@ -7,7 +7,7 @@ use ondisk::xfs::directory::{
 };
 
 use super::local::misled;
-use super::{Block, block_header, hash_of, is_name, pair};
+use super::{Alike, Block, block_header, hash_of, is_name, pair};
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::{Name, Sink};
 use crate::xfs::xfs_repair::problems::{
@@ -68,14 +68,15 @@ pub(crate) fn judge(
     } else {
         bytes.len()
     };
-    if !walk(rules, block, end, sink) {
+    // Names in a block that is not this directory's, or that cannot be walked, lead nowhere: what they led to is disconnected.
+    if !walk(rules, block, end, sink) || !sound {
         return None;
     }
     let data = entries(rules, block, end, sink);
     if whole {
         hashes(rules, block, end, data.names, sink);
     }
-    sound.then_some(data)
+    Some(data)
 }
 
 /// Walks the items: each has its tag, together they fill the block, and the free ones are in the table of the largest.
@@ -255,28 +256,27 @@ fn dotdot(
     }
 }
 
-/// The hash entries at the end of a directory of one block: order, stale ones, and the same set as the names.
+/// The hash entries at the end of a directory of one block: order, stale ones, the same set as the names, and no name twice.
 fn hashes(rules: &Rules, block: &Block<'_>, end: usize, names: u64, sink: &mut impl Sink) {
     let bytes = block.bytes;
     let (count, stale) = block_tail(bytes);
     if block_leaf(bytes, count) != Some(end) {
         return;
     }
-    let (mut found, mut sum, mut last) = (0, 0_u64, (0_u32, 0_u32));
+    let (mut found, mut sum, mut last) = (0, 0_u64, 0_u32);
     let mut ordered = true;
+    let mut alike = Alike::default();
     for nth in 0..count as usize {
         let at = end + 8 * nth;
         let (hash, address) = (be32(bytes, at), be32(bytes, at + 4));
-        ordered &= hash >= last.0;
+        ordered &= hash >= last;
         if address == layout::NULL_ADDRESS {
             found += 1;
         } else {
             sum = sum.wrapping_add(pair(hash, address));
-            if nth > 0 && hash == last.0 && last.1 != layout::NULL_ADDRESS {
-                alike(rules, block, end, last.1, address, sink);
-            }
+            alike.add(hash, address, false);
         }
-        last = (hash, address);
+        last = hash;
     }
     if !ordered {
         sink.find(block.about(&DIR_BLOCK_BAD).note("hashes are not ascending"));
@@ -288,36 +288,41 @@ fn hashes(rules: &Rules, block: &Block<'_>, end: usize, names: u64, sink: &mut i
     if sum != names {
         sink.find(block.about(&DIR_HASH_TABLE));
     }
+    duplicates(rules, block, end, alike.finish(false), sink);
 }
 
-/// Two entries with the same hash: whether their names are the same.
-fn alike(rules: &Rules, block: &Block<'_>, end: usize, one: u32, other: u32, sink: &mut impl Sink) {
+/// Entries that have a name of another with the same hash.
+fn duplicates(
+    rules: &Rules,
+    block: &Block<'_>,
+    end: usize,
+    mut alike: Vec<(u32, u32)>,
+    sink: &mut impl Sink,
+) {
+    // An address that is there twice is a hash table that does not agree with the names.
+    alike.sort_unstable();
+    alike.dedup();
     let entry = |address: u32| {
         let at = (u64::from(address) << 3).checked_sub(block.offset << rules.geometry.block_log)?;
-        match item(
-            rules.geometry.ftype,
-            block.bytes,
-            usize::try_from(at).ok()?,
-            end,
-        )? {
+        let at = usize::try_from(at).ok()?;
+        match item(rules.geometry.ftype, block.bytes, at, end)? {
             Item::Entry(entry) => Some(entry),
             Item::Free { .. } => None,
         }
     };
-    let (Some(one), Some(other)) = (entry(one), entry(other)) else {
-        return;
-    };
-    if one.offset == other.offset {
-        sink.find(block.about(&DIR_HASH_TABLE).offset(one.offset));
-    } else if one.name == other.name {
-        let name = Name {
-            directory: block.ino,
-            ino: other.inumber,
-            kind: other.ftype,
-            name: other.name,
-            place: Some((block.offset, other.offset)),
-        };
-        sink.find(name.about(&DIR_ENT_DUP));
+    let mut entries: Vec<Entry<'_>> = alike.iter().filter_map(|one| entry(one.1)).collect();
+    entries.sort_by_key(|entry| (entry.name, entry.offset));
+    for same in entries.chunk_by(|one, next| one.name == next.name) {
+        for entry in &same[1..] {
+            let name = Name {
+                directory: block.ino,
+                ino: entry.inumber,
+                kind: entry.ftype,
+                name: entry.name,
+                place: Some((block.offset, entry.offset)),
+            };
+            sink.find(name.about(&DIR_ENT_DUP));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use ondisk::bytes::be16;
 use ondisk::xfs::da::{self, LEAF1, LEAF1_3, LEAFN, LEAFN_3};
 use ondisk::xfs::directory::{NULL_ADDRESS, NULL_BEST, leaf_entry, leaf1_bests, leaf1_bests_at};
 
-use super::{Block, leaf_header, pair};
+use super::{Alike, Block, leaf_header, pair};
 use crate::Problem;
 use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
@@ -26,7 +26,8 @@ pub(crate) struct Leaf {
     pub(crate) hashes: (u32, u32),
     /// Entries.
     pub(crate) count: u16,
-    /// Addresses of entries that have the hash of the entry before.
+    /// Hash and address of entries whose names may be equal to others: of the same hash, and below nodes those of the first and the last
+    /// hash, which a neighbour may have as well.
     pub(crate) alike: Vec<(u32, u32)>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn judge(
         count,
         ..Leaf::default()
     };
-    entries(rules, block, codes, stale, &mut leaf, sink);
+    entries(rules, block, codes, (stale, only), &mut leaf, sink);
     if only {
         if da::forw(bytes) != 0 || da::back(bytes) != 0 {
             sink.find(block.about(&DIR_LEAF1_HEADER).note("neighbours"));
@@ -102,14 +103,15 @@ fn entries(
     rules: &Rules,
     block: &Block<'_>,
     codes: &Codes,
-    stale: u16,
+    (stale, only): (u16, bool),
     leaf: &mut Leaf,
     sink: &mut impl Sink,
 ) {
-    let (mut found, mut last, mut ordered) = (0_u16, (0_u32, NULL_ADDRESS), true);
+    let (mut found, mut last, mut ordered) = (0_u16, 0_u32, true);
+    let mut alike = Alike::default();
     for nth in 0..usize::from(leaf.count) {
         let (hash, address) = leaf_entry(rules.geometry.v5, block.bytes, nth);
-        ordered &= hash >= last.0;
+        ordered &= hash >= last;
         if nth == 0 {
             leaf.hashes.0 = hash;
         }
@@ -118,12 +120,11 @@ fn entries(
             found += 1;
         } else {
             leaf.names = leaf.names.wrapping_add(pair(hash, address));
-            if hash == last.0 && last.1 != NULL_ADDRESS {
-                leaf.alike.push((last.1, address));
-            }
+            alike.add(hash, address, !only && hash == leaf.hashes.0);
         }
-        last = (hash, address);
+        last = hash;
     }
+    leaf.alike = alike.finish(!only);
     if !ordered {
         sink.find(block.about(codes.order).note("hashes are not ascending"));
     }

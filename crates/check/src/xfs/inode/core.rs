@@ -144,13 +144,9 @@ fn without_mode(rules: &Rules, it: &Subject<'_>, sink: &mut impl Sink) -> State 
     if let Some(why) = refused_free(rules, it) {
         sink.find(it.about(&INODE_FREE_BAD).note(why));
     }
-    if inode.nlink() != 0 || inode.nblocks() != 0 || inode.size() != 0 {
-        let found = format!(
-            "{} links, {} blocks, {} bytes",
-            inode.nlink(),
-            inode.nblocks(),
-            inode.size()
-        );
+    // The size is as it was: the kernel leaves that of directories and of links whose contents were in the inode.
+    if inode.nlink() != 0 || inode.nblocks() != 0 {
+        let found = format!("{} links, {} blocks", inode.nlink(), inode.nblocks());
         sink.own(it.about(&INODE_FREE_NLINK).found(found));
     }
     State::Free

@@ -56,6 +56,9 @@ pub(super) fn agree(volume: &Volume<'_>, log: &mut Log) {
     let mut sound = 0;
     'rounds: for round in 0..skip {
         for ag in (round..geo.ag_count).step_by(skip as usize) {
+            if volume.progress.cancelled() {
+                return;
+            }
             let mut sector = vec![0; geo.sector_size as usize];
             let at = geo.header_offset(ag, 0);
             if volume.source.read_at(&mut sector, at).is_err() {

@@ -5,9 +5,9 @@ use ondisk::xfs::btree::{ShortBlock, Tree};
 use ondisk::xfs::checksum::{self, is_right};
 use ondisk::xfs::geometry::NULL_AGBLOCK;
 
-use super::leaf;
 use super::tree_name::{BLKNO, CRC, LEVEL, MAGIC, NRECS, OWNER, REFUSED, SIBLING, UUID};
 use super::walk::{Key, Trees, Visit};
+use super::{leaf, overlaps};
 use crate::frame::problem::Problem;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
@@ -27,6 +27,8 @@ pub(super) struct Node {
     pub(super) is_filled: bool,
     pub(super) left: u32,
     pub(super) right: u32,
+    /// How far its records reach; of leaves of mappings alone.
+    pub(super) mapped: overlaps::Extent,
     /// Blocks below; of nodes alone.
     pub(super) children: Vec<Visit>,
 }

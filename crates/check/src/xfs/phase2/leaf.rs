@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use ondisk::xfs::btree::Tree;
 
 use super::block::Node;
+use super::overlaps;
 use super::walk::{Trees, Visit};
 use crate::xfs::chunks::Chunk;
 use crate::xfs::xfs_repair::log::Log;
@@ -41,6 +42,13 @@ pub(super) struct Totals {
     free_chunks: Mutex<Vec<Chunk>>,
     /// Extents that more than one file has.
     shared: Mutex<Vec<Count>>,
+    /// Blocks that two reverse mappings have: the first, and the one after the last.
+    overlaps: Mutex<Vec<(u32, u64)>>,
+}
+
+/// Bytes of the totals of a group.
+pub(super) fn totals_size() -> usize {
+    size_of::<Totals>()
 }
 
 /// The totals of all groups.
@@ -119,6 +127,20 @@ impl Totals {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *chunks)
+    }
+
+    /// Adds blocks that two reverse mappings have.
+    pub(super) fn overlap(&self, blocks: (u32, u64)) {
+        let mut overlaps = self.overlaps.lock().unwrap_or_else(PoisonError::into_inner);
+        if overlaps.len() < overlaps::MOST {
+            overlaps.push(blocks);
+        }
+    }
+
+    /// The blocks that two reverse mappings have.
+    pub(super) fn take_overlaps(&self) -> Vec<(u32, u64)> {
+        let mut overlaps = self.overlaps.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *overlaps)
     }
 
     /// The shared extents, ascending.

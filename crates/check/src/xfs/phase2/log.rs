@@ -8,6 +8,7 @@ use blockio::BlockSource;
 use ondisk::bytes::be32;
 use ondisk::xfs::log::{BLOCK, CYCLE_BYTES, FORMAT_LE, MAGIC, RecordHead, UNMOUNT};
 use ondisk::xfs::{Geometry, Superblock, feature};
+use progress::Progress;
 
 use crate::frame::finding::Finding;
 use crate::xfs::state::lsn_order;
@@ -39,6 +40,8 @@ pub(crate) struct Position {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     Unreadable,
+    /// The check was cancelled.
+    Stopped,
     Header(&'static str),
 }
 
@@ -47,6 +50,7 @@ impl Lost {
     pub(crate) fn why(&self) -> &'static str {
         match self {
             Lost::Unreadable => "it cannot be read",
+            Lost::Stopped => "the check was interrupted",
             Lost::Header(why) => why,
         }
     }
@@ -59,6 +63,7 @@ pub(crate) fn judge(volume: &Volume<'_>, log: &mut Log) -> Option<Position> {
         &volume.sb,
         volume.source,
         volume.journal.device,
+        volume.progress,
     )?;
     if let Some(recovered) = volume.journal.recovered {
         return Some(recovered.position);
@@ -104,6 +109,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) blocks: u64,
     /// Records of version 2.
     v2: bool,
+    progress: &'a dyn Progress,
 }
 
 impl<'a> Reader<'a> {
@@ -113,6 +119,7 @@ impl<'a> Reader<'a> {
         sb: &Superblock,
         source: &'a dyn BlockSource,
         device: Option<&'a dyn BlockSource>,
+        progress: &'a dyn Progress,
     ) -> Option<Reader<'a>> {
         let start = sb.sb_logstart.get();
         let (source, start) = if sb.log_is_external() {
@@ -127,10 +134,14 @@ impl<'a> Reader<'a> {
             start,
             blocks,
             v2: sb.has_version(feature::V4_LOGV2),
+            progress,
         })
     }
 
     fn read(&self, block: u64, count: u64) -> Result<Vec<u8>, Lost> {
+        if self.progress.cancelled() {
+            return Err(Lost::Stopped);
+        }
         let mut bytes = vec![0; count as usize * BLOCK];
         let at = self.start + block * BLOCK as u64;
         let read = self.source.read_at(&mut bytes, at);

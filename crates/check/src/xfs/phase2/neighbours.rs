@@ -4,6 +4,7 @@ use ondisk::xfs::btree::Tree;
 use ondisk::xfs::geometry::NULL_AGBLOCK;
 
 use super::block::{Node, plain};
+use super::overlaps::Extent;
 use super::walk::{Key, Trees, Visit};
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
@@ -21,9 +22,16 @@ pub(super) fn judge(
 ) {
     let pairs = visits.iter().zip(nodes);
     let mut before: Option<(&Visit, Option<&Node>)> = None;
+    let mut mapped = Extent::default();
     for (visit, node) in pairs {
         let left = before.filter(|left| left.0.ag == visit.ag);
+        if left.is_none() {
+            mapped = Extent::default();
+        }
         if let Some(node) = node {
+            if let Some(blocks) = mapped.take(&node.mapped, trees.volume.geo.reflink) {
+                trees.results.of(visit.ag).overlap(blocks);
+            }
             siblings(trees, visit, node, left, log);
             key(trees, tree, visit, node, left.and_then(|left| left.1), log);
             if let Some((_, Some(left))) = left {

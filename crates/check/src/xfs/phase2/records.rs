@@ -8,7 +8,8 @@ use ondisk::xfs::btree::Tree;
 use super::group::{Headers, has_tree, most_levels};
 use crate::xfs::volume::Volume;
 
-/// Hands all records of a tree to `each`. Blocks that cannot be read or that are of no tree are left out, as are those met twice.
+/// Hands all records of a tree to `each`. Blocks that cannot be read or that are of no tree are left out, as are those met twice, and all that follows once the check is
+/// cancelled.
 pub(crate) fn each(
     volume: &Volume<'_>,
     headers: &Headers,
@@ -26,6 +27,9 @@ pub(crate) fn each(
     let mut met = BTreeSet::new();
     let mut stack = vec![(root, levels - 1)];
     while let Some((agbno, level)) = stack.pop() {
+        if volume.progress.cancelled() {
+            return;
+        }
         if !geo.is_agblock(ag, agbno) || !met.insert(agbno) {
             continue;
         }

@@ -53,6 +53,14 @@ pub(super) struct Trees<'a> {
     pub(super) results: &'a Results,
 }
 
+/// Bytes that a walk takes for so many blocks of a level: their places, the order in which they are read, and what they say of their
+/// neighbours.
+pub(crate) fn memory(blocks: u64) -> u64 {
+    let each =
+        2 * size_of::<Visit>() + size_of::<u32>() + size_of::<Span>() + 2 * size_of::<Node>();
+    blocks * each as u64
+}
+
 /// What a worker has.
 pub(super) struct Worker {
     pub(super) log: Log,

@@ -13,7 +13,7 @@ use crate::xfs::directories::{ALL, Directory, Form, Fragmented, seen};
 use crate::xfs::inode::core::Subject;
 use crate::xfs::inode::extents::Mapping;
 use crate::xfs::inode::{Forks, Outcome, judge, symlink};
-use crate::xfs::named::{NamedBlock, Use};
+use crate::xfs::named::{self, NamedRun, Use};
 use crate::xfs::quota::{Amount, counted};
 use crate::xfs::sink::Sink;
 use crate::xfs::types::kind;
@@ -61,9 +61,17 @@ impl<'a, 'v> Judge<'a, 'v> {
         let mut known = None;
         for (rank, bytes) in (first..).zip(list) {
             if rank % 64 == 0 || known.is_none() {
+                // A hole is one piece, however long it is.
+                if self.volume.progress.cancelled() {
+                    return;
+                }
                 known = self.worker.state.chunks.chunk(rank);
             }
             let Some((ag, chunk, _)) = known else { return };
+            // The extents of one piece may be those of a whole filesystem. The sweep asks again, and ends.
+            if self.volume.guard.is_full() {
+                return;
+            }
             let index = (rank % 64) as u32;
             let subject = Subject {
                 ino: geo.ino(ag, chunk.start.saturating_add(index)),
@@ -120,7 +128,7 @@ impl<'a, 'v> Judge<'a, 'v> {
             mode::DIRECTORY => cleared = !self.directory(rank, it),
             mode::SYMLINK if inode.format() != Format::Local as u8 => self.target(rank, it),
             mode::REGULAR if rules.is_quota(it.ino) => {
-                queue(&mut self.worker.named, Use::Quota, rank, &self.forks.data);
+                queue(&mut self.worker, Use::Quota, rank, &self.forks.data);
             }
             mode::REGULAR => self.end_of_file(it),
             _ => {}
@@ -217,7 +225,8 @@ impl<'a, 'v> Judge<'a, 'v> {
     /// Blocks far beyond the end of a file that no flag explains.
     fn end_of_file(&mut self, it: &Subject<'_>) {
         let inode = &it.inode;
-        let explained = flag::PREALLOC | flag::EXTSIZE | flag::REALTIME;
+        // The kernel leaves what it allocated ahead to files that only grow (xfs_can_free_eofblocks).
+        let explained = flag::PREALLOC | flag::APPEND | flag::EXTSIZE | flag::REALTIME;
         if self.forks.data.end == 0 || inode.flags() & explained != 0 {
             return;
         }
@@ -273,19 +282,23 @@ impl<'a, 'v> Judge<'a, 'v> {
             self.worker.find(it.about(&DIR_BLOCK_MISSING).logical(0));
         }
         let blocks = (data_end >> rules.geometry.dirblk_log) as u32;
-        let directory = Directory::new(rank, links, form, blocks);
-        self.worker.gathered.directories.push(directory);
-        if unit == 1 {
-            queue(&mut self.worker.named, Use::Directory, rank, mapping);
+        let mut directory = Directory::new(rank, links, form, blocks);
+        directory.class = if unit == 1 {
+            queue(&mut self.worker, Use::Directory, rank, mapping).class
         } else {
-            self.wide_blocks(rank, it);
-        }
+            self.wide_blocks(rank, it)
+        };
+        self.worker.gathered.directories.push(directory);
         true
     }
 
-    /// Queues directory blocks of several blocks each.
-    fn wide_blocks(&mut self, rank: u64, it: &Subject<'_>) {
+    /// Queues directory blocks of several blocks each. The class of the fork.
+    fn wide_blocks(&mut self, rank: u64, it: &Subject<'_>) -> u8 {
         let unit = self.worker.rules.dir_blocks;
+        let (admitted, fork) = admit(&self.worker, Use::Directory, rank, &self.forks.data);
+        if !admitted {
+            return fork.class;
+        }
         let mut next = 0;
         for extent in &self.forks.data.extents {
             let mut offset = extent.offset.max(next);
@@ -300,7 +313,7 @@ impl<'a, 'v> Judge<'a, 'v> {
                     let finding = it.about(&DIR_BLOCK_MISSING).logical(offset);
                     self.worker.log.add(finding);
                 } else if joined {
-                    let block = NamedBlock::new(Use::Directory, parts[0], rank, offset);
+                    let block = NamedRun::new(fork, parts[0], offset, 1);
                     self.worker.named.extend(block);
                 } else {
                     self.worker.gathered.fragmented.push(Fragmented {
@@ -312,6 +325,7 @@ impl<'a, 'v> Judge<'a, 'v> {
                 offset = next;
             }
         }
+        fork.class
     }
 
     /// Queues the blocks of an attribute fork.
@@ -320,7 +334,7 @@ impl<'a, 'v> Judge<'a, 'v> {
         if mapping.count > 0 && mapping.block(0).is_none() {
             self.worker.find(it.about(&ATTR_ROOT_HOLE));
         }
-        queue(&mut self.worker.named, Use::Attribute, rank, mapping);
+        queue(&mut self.worker, Use::Attribute, rank, mapping);
     }
 
     /// Queues the target of a symbolic link.
@@ -354,12 +368,24 @@ impl<'a, 'v> Judge<'a, 'v> {
     }
 }
 
-/// Queues all blocks that a fork maps.
-fn queue(named: &mut Vec<NamedBlock>, what: Use, rank: u64, mapping: &Mapping) {
-    for extent in &mapping.extents {
-        for nth in 0..extent.count {
-            let block = NamedBlock::new(what, extent.block + nth, rank, extent.offset + nth);
-            named.extend(block);
+/// Asks whether the blocks of a fork are to be listed.
+fn admit(worker: &Worker<'_>, what: Use, rank: u64, mapping: &Mapping) -> (bool, named::Fork) {
+    let (admitted, class) = worker.state.named.admit(mapping.blocks);
+    (admitted, named::Fork { what, rank, class })
+}
+
+/// Queues all blocks that a fork maps, where there is room for as many.
+fn queue(worker: &mut Worker<'_>, what: Use, rank: u64, mapping: &Mapping) -> named::Fork {
+    let (admitted, fork) = admit(worker, what, rank, mapping);
+    for extent in mapping.extents.iter().filter(|_| admitted) {
+        let mut done = 0;
+        while done < extent.count {
+            let count = (extent.count - done).min(named::MOST);
+            let (block, offset) = (extent.block + done, extent.offset + done);
+            let run = NamedRun::new(fork, block, offset, count);
+            worker.named.extend(run);
+            done += count;
         }
     }
+    fork
 }

@@ -36,7 +36,11 @@ impl<'a> Reader<'a> {
 }
 
 impl Blocks for Reader<'_> {
+    /// None also where the check is to end: a tree may have as many blocks as the filesystem.
     fn read(&mut self, level: u16, block: u64, next: &[u64]) -> Option<Vec<u8>> {
+        if self.volume.guard.is_full() || self.volume.progress.cancelled() {
+            return None;
+        }
         // Block numbers have gaps between allocation groups; the reader counts without.
         let geo = &self.volume.geo;
         let plain = |block: u64| geo.block_offset(block) >> geo.block_log;
@@ -64,6 +68,7 @@ pub(super) fn run(
     if ranks.is_empty() {
         return Ok(());
     }
+    state.has_fork_trees.store(true, Relaxed);
     ranks.sort_unstable();
     let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
     let logs = Mutex::new(Vec::new());

@@ -1,6 +1,7 @@
 //! Extents of files whose blocks were taken before.
 
 use super::owners::{Before, Owners};
+use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
 use crate::xfs::claims::Conflict;
@@ -16,12 +17,21 @@ use crate::xfs::xfs_repair::problems::{
 const LOOKED_AT: usize = 100_000;
 
 /// Judges the conflicts.
-pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: &mut Log) {
+///
+/// # Errors
+/// The check was cancelled, or outgrew its memory.
+pub(super) fn run(
+    volume: &Volume<'_>,
+    state: &State,
+    owners: &mut Owners,
+    log: &mut Log,
+) -> Result<(), Failure> {
     let mut conflicts = state.claims.take_conflicts();
     conflicts.sort_unstable_by_key(|one| (one.owner.ino, one.fsblock));
     let rest = conflicts.len().saturating_sub(LOOKED_AT);
     conflicts.truncate(LOOKED_AT);
     for conflict in &conflicts {
+        volume.go_on()?;
         let geo = &volume.geo;
         let (ag, start) = (
             geo.ag_of(conflict.fsblock) as u32,
@@ -33,6 +43,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: 
             Finding::new(problem)
                 .inode(conflict.owner.ino)
                 .block(conflict.fsblock)
+                .blocks(conflict.length.into())
                 .note(format!(
                     "{} blocks of its {} fork; taken before by {}",
                     conflict.length,
@@ -51,6 +62,7 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, owners: &mut Owners, log: 
             rest as u64,
         );
     }
+    Ok(())
 }
 
 fn problem(volume: &Volume<'_>, conflict: &Conflict, before: Before) -> &'static Problem {

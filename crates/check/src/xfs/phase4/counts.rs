@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::owners::{Before, Owners};
+use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::frame::maps::{Bits, OutOfMemory};
 use crate::frame::problem::Problem;
@@ -19,15 +20,16 @@ use crate::xfs::xfs_repair::problems::{
 /// Compares all groups, and takes the blocks of these files.
 ///
 /// # Errors
-/// There is no memory.
+/// The check was cancelled, or there is no memory.
 pub(super) fn run(
     volume: &Volume<'_>,
     state: &State,
     owners: &mut Owners,
     log: &mut Log,
-) -> Result<(), OutOfMemory> {
+) -> Result<(), Failure> {
     let mut users = Users::new(state.chunks.ranks())?;
     for ag in 0..volume.geo.ag_count {
+        volume.go_on()?;
         let mut extents = state.claims.take_shared(ag);
         extents.sort_unstable();
         let mut found = Vec::new();
@@ -44,7 +46,7 @@ pub(super) fn run(
                 log.add(finding.note(format!("{} blocks", extent.length)));
             }
         }
-        claim(volume, state, ag, &extents, owners, log);
+        claim(volume, state, ag, &extents, owners, log)?;
         if volume.geo.reflink && !state.suspect.counts.load(Relaxed) {
             let stored = state.shared.get(ag as usize).map_or(&[][..], Vec::as_slice);
             compare(volume, ag, &found, stored, log);
@@ -100,7 +102,9 @@ fn is_met(runs: &[Count], start: u32, length: u32) -> bool {
 /// Adds a run, which follows the last one if both are alike.
 fn join(runs: &mut Vec<Count>, run: Count) {
     match runs.last_mut() {
-        Some(last) if last.0 + last.1 == run.0 && last.2 == run.2 => last.1 += run.1,
+        Some(last) if last.0.checked_add(last.1) == Some(run.0) && last.2 == run.2 => {
+            last.1 = last.1.saturating_add(run.1);
+        }
         _ => runs.push(run),
     }
 }
@@ -143,12 +147,13 @@ fn claim(
     extents: &[SharedExtent],
     owners: &mut Owners,
     log: &mut Log,
-) {
+) -> Result<(), Failure> {
     let mut run: Option<(u32, u32)> = None;
-    let mut take = |start: u32, end: u32, log: &mut Log| {
+    let mut take = |start: u32, end: u32, log: &mut Log| -> Result<(), Failure> {
         if state.claims.take(ag, start, end - start, None) {
-            return;
+            return Ok(());
         }
+        volume.go_on()?;
         let before = owners.before(volume, state, ag, start, end - start);
         let problem: &'static Problem = match before {
             Before::Free => &EXT_FREE,
@@ -164,6 +169,7 @@ fn claim(
             end - start,
             before.words()
         )));
+        Ok(())
     };
     for extent in extents {
         let end = extent.start.saturating_add(extent.length);
@@ -171,14 +177,15 @@ fn claim(
             Some((_, last)) if *last >= extent.start => *last = end.max(*last),
             _ => {
                 if let Some((start, end)) = run.replace((extent.start, end)) {
-                    take(start, end, log);
+                    take(start, end, log)?;
                 }
             }
         }
     }
     if let Some((start, end)) = run {
-        take(start, end, log);
+        take(start, end, log)?;
     }
+    Ok(())
 }
 
 /// Compares what files share with the records; both ascend.

@@ -1,5 +1,6 @@
 //! Blocks that are neither free nor anyone's.
 
+use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
 use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
@@ -7,8 +8,12 @@ use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::BLOCK_LEAKED;
 
 /// Lists them.
-pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) {
+///
+/// # Errors
+/// The check was cancelled, or outgrew its memory.
+pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<(), Failure> {
     for ag in 0..volume.geo.ag_count {
+        volume.go_on()?;
         state.claims.gaps(ag, |start, length| {
             if volume
                 .journal
@@ -25,4 +30,5 @@ pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) {
             );
         });
     }
+    Ok(())
 }

@@ -3,11 +3,14 @@
 //! Inodes are read a second time for that, and only mappings in those windows are kept. `xfs_repair` looks for what it found in the btree; it
 //! never looks for what the btree has in what it found. So a surplus record is no fault for it, unless nothing uses its blocks.
 
+mod reach;
+
 use std::sync::atomic::Ordering::Relaxed;
 
 use ondisk::xfs::btree::Tree;
 use ondisk::xfs::record::owner;
 
+use self::reach::Reach;
 use super::owners::Owners;
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
@@ -41,8 +44,9 @@ pub(super) fn run(
     phase3::run(volume, state, &mut log.fork())?;
     fixed(volume, state);
     for (ag, windows) in wanted.iter().enumerate() {
+        volume.go_on()?;
         if !windows.is_empty() {
-            group(volume, state, ag as u32, windows, owners, log);
+            group(volume, state, ag as u32, windows, owners, log)?;
         }
     }
     // Phases 6 and 7 count names again.
@@ -97,7 +101,7 @@ fn group(
     windows: &[u32],
     owners: &mut Owners,
     log: &mut Log,
-) {
+) -> Result<(), Failure> {
     let in_windows = |start: u32, length: u32| {
         let (first, last) = (
             start / WINDOW,
@@ -116,6 +120,7 @@ fn group(
             }
         });
     }
+    volume.go_on()?;
     stored.sort_by_key(|mapping| (mapping.start, mapping.mapped));
     let stored: Vec<Found> = stored
         .iter()
@@ -132,8 +137,8 @@ fn group(
         owners,
         log,
     };
-    compare.missing(&found, &stored);
-    compare.extra(&found, &joined(stored), windows);
+    compare.missing(&found, &stored)?;
+    compare.extra(&found, stored, windows)
 }
 
 /// The part of a run in each of these windows, which ascend.
@@ -163,7 +168,7 @@ fn joined(mappings: Vec<Found>) -> Vec<Found> {
     for mapping in mappings {
         let end = mapping.start.saturating_add(mapping.length);
         let at = if let Some(at) = open.remove(&(mapping.start, mapping.mapped)) {
-            all[at].length += mapping.length;
+            all[at].length = all[at].length.saturating_add(mapping.length);
             at
         } else {
             all.push(mapping);
@@ -184,19 +189,24 @@ struct Compare<'a> {
 
 impl Compare<'_> {
     /// Mappings without a record.
-    fn missing(&mut self, found: &[Found], stored: &[Found]) {
+    fn missing(&mut self, found: &[Found], stored: &[Found]) -> Result<(), Failure> {
         if self.state.suspect.mappings.load(Relaxed) {
-            return;
+            return Ok(());
         }
-        let longest = stored.iter().map(|one| one.length).max().unwrap_or(0);
+        let said = Reach::new(stored.iter().map(|one| (key(one), one.start, one.length)));
+        let owned = Reach::new(
+            stored
+                .iter()
+                .map(|one| (one.mapped.owner, one.start, one.length)),
+        );
         for mapping in found {
-            let covered = around(stored, mapping, longest).any(|record| covers(record, mapping));
-            if covered {
+            let (start, end) = (u64::from(mapping.start), end(mapping));
+            if said.before(&key(mapping), start + 1) >= end {
                 continue;
             }
+            self.volume.go_on()?;
             let meta = matches!(mapping.mapped.owner, owner::AG | owner::INOBT | owner::REFC);
-            let touched = around(stored, mapping, longest)
-                .any(|record| record.mapped.owner == mapping.mapped.owner);
+            let touched = owned.before(&mapping.mapped.owner, end) > start;
             let problem = match (meta, touched) {
                 (true, _) => &RMAP_MISSING_AGMETA,
                 (false, true) => &RMAP_WRONG,
@@ -204,29 +214,43 @@ impl Compare<'_> {
             };
             self.raise(problem, mapping);
         }
+        Ok(())
     }
 
     /// Records without a mapping.
-    fn extra(&mut self, found: &[Found], stored: &[Found], windows: &[u32]) {
-        let longest = found.iter().map(|one| one.length).max().unwrap_or(0);
-        for record in stored {
-            let parts = uncovered(found, record, longest).into_iter();
+    fn extra(
+        &mut self,
+        found: &[Found],
+        stored: Vec<Found>,
+        windows: &[u32],
+    ) -> Result<(), Failure> {
+        let said = Reach::new(found.iter().map(|one| (key(one), one.start, one.length)));
+        let any = Reach::new(found.iter().map(|one| ((), one.start, one.length)));
+        for record in apart(stored) {
+            let parts = said
+                .gaps(&key(&record), record.start, end(&record))
+                .into_iter();
             // Outside these windows mappings were not collected.
             for (start, length) in parts.flat_map(|part| clipped(windows, part.0, part.1)) {
+                self.volume.go_on()?;
                 let part = Found {
                     start,
                     length,
                     mapped: record.mapped.advanced(start - record.start),
                 };
-                let others: Vec<Found> = around(found, &part, longest).copied().collect();
-                let problem = self.surplus(&part, &others);
+                let other = any
+                    .first(&(), start, end(&part))
+                    .and_then(|at| found.get(at));
+                let problem = self.surplus(&part, other);
                 self.raise(problem, &part);
             }
         }
+        Ok(())
     }
 
-    fn surplus(&mut self, part: &Found, others: &[Found]) -> &'static Problem {
-        let Some(other) = others.first() else {
+    /// The problem of a record of blocks of which `other` is the first mapping that was found, if one was.
+    fn surplus(&mut self, part: &Found, other: Option<&Found>) -> &'static Problem {
+        let Some(other) = other else {
             let (state, volume) = (self.state, self.volume);
             let free = self
                 .owners
@@ -261,48 +285,35 @@ impl Compare<'_> {
     }
 }
 
-/// Mappings of a list that overlap another; `longest` is the length of the longest in the list.
-fn around<'a>(
-    list: &'a [Found],
-    mapping: &'a Found,
-    longest: u32,
-) -> impl Iterator<Item = &'a Found> {
-    let end = mapping.start.saturating_add(mapping.length);
-    let from = list.partition_point(|one| one.start.saturating_add(longest) <= mapping.start);
-    list[from..]
-        .iter()
-        .take_while(move |one| one.start < end)
-        .filter(move |one| one.start.saturating_add(one.length) > mapping.start)
+/// The block after a mapping.
+fn end(mapping: &Found) -> u64 {
+    u64::from(mapping.start) + u64::from(mapping.length)
 }
 
-/// Whether two mappings say the same of the blocks that both have.
-fn agree(one: &Found, other: &Found) -> bool {
-    let (a, b) = (&one.mapped, &other.mapped);
-    a.owner == b.owner
-        && a.flags == b.flags
-        && (!a.advances
-            || a.offset.wrapping_sub(one.start.into()) == b.offset.wrapping_sub(other.start.into()))
+/// What a mapping says of its blocks, wherever it begins: two that have the same say the same of blocks that both have.
+fn key(mapping: &Found) -> Mapped {
+    let mapped = mapping.mapped;
+    let offset = if mapped.advances {
+        mapped.offset.wrapping_sub(mapping.start.into())
+    } else {
+        0
+    };
+    Mapped { offset, ..mapped }
 }
 
-/// Whether a record has all blocks of a mapping, with the same owner and offset.
-fn covers(record: &Found, mapping: &Found) -> bool {
-    let end = |one: &Found| u64::from(one.start) + u64::from(one.length);
-    record.start <= mapping.start && end(record) >= end(mapping) && agree(record, mapping)
-}
-
-/// The parts of a record that no mapping has.
-fn uncovered(found: &[Found], record: &Found, longest: u32) -> Vec<(u32, u32)> {
-    let end = record.start.saturating_add(record.length);
-    let mut at = record.start;
-    let mut parts = Vec::new();
-    for one in around(found, record, longest).filter(|one| agree(one, record)) {
-        if one.start > at {
-            parts.push((at, one.start - at));
-        }
-        at = at.max(one.start.saturating_add(one.length));
-    }
-    if at < end {
-        parts.push((at, end - at));
-    }
-    parts
+/// Records, which ascend, without the blocks that one before has said the same of.
+fn apart(records: Vec<Found>) -> impl Iterator<Item = Found> {
+    let mut ends: std::collections::BTreeMap<Mapped, u64> = std::collections::BTreeMap::new();
+    records.into_iter().filter_map(move |record| {
+        let last = ends.entry(key(&record)).or_default();
+        let (from, to) = (u64::from(record.start).max(*last), end(&record));
+        *last = to.max(*last);
+        (from < to).then(|| Found {
+            start: from as u32,
+            length: (to - from) as u32,
+            mapped: record
+                .mapped
+                .advanced((from - u64::from(record.start)) as u32),
+        })
+    })
 }

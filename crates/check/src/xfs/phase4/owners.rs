@@ -1,7 +1,5 @@
 //! Whose are blocks that were claimed twice? Looked up when it is asked.
 
-use ondisk::xfs::geometry::CHUNK;
-
 use crate::xfs::phase2::{Use, records};
 use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
@@ -53,16 +51,19 @@ impl Owners {
         start: u32,
         length: u32,
     ) -> Before {
-        if let Some(used) = state.uses.of(ag, start, length).first() {
+        if let Some(used) = state.uses.first(ag, start, length) {
             // Blocks of the free list are free for xfs_repair.
-            return match used.2 {
+            return match used {
                 Use::FreeList => Before::Free,
                 what => Before::Meta(what),
             };
         }
+        let end = u64::from(start) + u64::from(length);
+        let inopb_log = volume.geo.inopb_log;
+        let inodes = u64::from(start) << inopb_log..end << inopb_log;
         if self.is_free(volume, state, ag, start, length) {
             Before::Free
-        } else if has_chunk(volume, state, ag, start, length) {
+        } else if state.chunks.has_any(ag, inodes) {
             Before::Chunk
         } else {
             Before::File
@@ -96,16 +97,5 @@ fn overlaps(extents: &[(u32, u32)], start: u32, length: u32) -> bool {
     at.checked_sub(1).is_some_and(|at| {
         let (first, count) = extents[at];
         u64::from(first) + u64::from(count) > start.into()
-    })
-}
-
-/// Whether a chunk has one of these blocks.
-fn has_chunk(volume: &Volume<'_>, state: &State, ag: u32, start: u32, length: u32) -> bool {
-    let geo = &volume.geo;
-    let first = u64::from(start) << geo.inopb_log;
-    let end = (u64::from(start) + u64::from(length)) << geo.inopb_log;
-    state.chunks.of_group(ag).any(|(_, chunk)| {
-        let from = u64::from(chunk.start);
-        from < end && from + u64::from(CHUNK) > first
     })
 }

@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ondisk::xfs::da;
 
+use super::alike::Alike;
 use crate::Problem;
 use crate::frame::finding::Finding;
 use crate::xfs::attribute::{leaf as attr_leaf, value};
 use crate::xfs::directories::{Directory, Form, seen};
 use crate::xfs::directory::{self, data, free, leaf};
 use crate::xfs::hash_tree::{self, Member};
-use crate::xfs::named::{NamedBlock, Use};
+use crate::xfs::named::{NamedRun, Use};
 use crate::xfs::quota::{self, Record};
 use crate::xfs::rules::Fork;
 use crate::xfs::sink::Sink;
@@ -20,7 +21,7 @@ use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
     ATTR_LEAF_READ, ATTR_ROOT_MAGIC, ATTR_ROOT_READ, DA_BAD, DIR_DATA_READ, DIR_DOT_MANY,
     DIR_DOTDOT_MANY, DIR_ENT_FREE, DIR_ENT_UNLISTED, DIR_FREE_READ, DIR_FTYPE, DIR_LEAF1_READ,
-    DIR_LEAFN_READ, LINK_READ, QUOTA_READ,
+    DIR_LEAFN_READ, QUOTA_READ,
 };
 
 /// A block of a value in an attribute fork.
@@ -41,8 +42,8 @@ pub(super) struct ValueBlock {
 pub(super) struct Gathered {
     /// Nodes and leaves below nodes.
     pub(super) members: Vec<Member>,
-    /// Addresses of names that have the same hash, with the rank of their directory.
-    pub(super) alike: Vec<(u64, u32, u32)>,
+    /// Hash entries whose names may be equal.
+    pub(super) alike: Vec<Alike>,
     /// Values that attributes have in blocks of their own, with the rank of the inode.
     pub(super) remote: Vec<(u64, attr_leaf::Remote)>,
     /// Blocks of values.
@@ -84,20 +85,18 @@ impl<'a> Blocks<'a> {
         (self.worker.finish(), self.gathered)
     }
 
-    /// Judges a block.
-    pub(super) fn block(&mut self, item: NamedBlock, bytes: &[u8]) {
+    /// Judges a block, a run of one.
+    pub(super) fn block(&mut self, item: NamedRun, bytes: &[u8]) {
         let (rank, offset, fsblock) = (item.rank(), item.offset(), item.fsblock());
         match item.what() {
             Use::Directory => self.directory(rank, offset, fsblock, bytes),
             Use::Attribute => self.attribute(rank, offset, fsblock, bytes),
             Use::Quota => self.quota(rank, offset, fsblock, bytes),
-            // Targets of links are swept by themselves.
-            Use::Symlink => {}
         }
     }
 
     /// A block that cannot be read.
-    pub(super) fn unreadable(&mut self, item: NamedBlock, why: &str) {
+    pub(super) fn unreadable(&mut self, item: NamedRun, why: &str) {
         let (rank, offset) = (item.rank(), item.offset());
         let rules = self.worker.rules;
         let problem = match item.what() {
@@ -114,7 +113,6 @@ impl<'a> Blocks<'a> {
             Use::Attribute if offset == 0 => &ATTR_ROOT_READ,
             Use::Attribute => &ATTR_LEAF_READ,
             Use::Quota => &QUOTA_READ,
-            Use::Symlink => &LINK_READ,
         };
         if let Some(directory) = self.directory_of(rank) {
             directory.note(seen::REFUSED);
@@ -262,9 +260,13 @@ impl<'a> Blocks<'a> {
         self.alike(directory.rank, found.alike);
     }
 
-    fn alike(&mut self, rank: u64, pairs: Vec<(u32, u32)>) {
-        let pairs = pairs.into_iter().map(|(one, other)| (rank, one, other));
-        self.gathered.alike.extend(pairs);
+    fn alike(&mut self, rank: u64, entries: Vec<(u32, u32)>) {
+        let entries = entries.into_iter().map(|(hash, address)| Alike {
+            rank,
+            hash,
+            address,
+        });
+        self.gathered.alike.extend(entries);
     }
 
     /// Judges a block of an attribute fork, by its magic number. Blocks of values have none in version 4.

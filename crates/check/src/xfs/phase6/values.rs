@@ -21,42 +21,91 @@ pub(super) fn compare(
 ) {
     remote.sort_unstable();
     blocks.sort_unstable_by_key(|block| (block.rank, block.offset));
-    let mut named = vec![false; blocks.len()];
+    // Attributes of a damaged fork may all name the same blocks, so no question about a range looks at each of its blocks.
+    let runs = Runs::of(&blocks);
+    let mut named = vec![0_i64; blocks.len() + 1];
     for (rank, value) in &remote {
         let ino = state.chunks.ino(*rank);
         let count = remote::blocks(&rules.geometry, value.length.into());
         let first = u64::from(value.block);
         let from = blocks.partition_point(|block| (block.rank, block.offset) < (*rank, first));
-        let mut missing = None;
-        for nth in 0..count {
-            let offset = first + nth;
-            let at = from + nth as usize;
-            let block = blocks.get(at);
-            let Some(block) = block.filter(|block| (block.rank, block.offset) == (*rank, offset))
-            else {
-                missing = Some(offset);
-                break;
+        let begins = blocks.get(from);
+        let begins = begins.is_some_and(|block| (block.rank, block.offset) == (*rank, first));
+        let there = if begins {
+            count.min((runs.ends[from] - from) as u64)
+        } else {
+            0
+        };
+        let to = from + there as usize;
+        named[from] += 1;
+        named[to] -= 1;
+        // xfs_repair looks no further than the first block that it refuses.
+        for next in [&runs.refused, &runs.others].map(|list| list[from]) {
+            let Some(block) = blocks.get(next).filter(|_| next < to) else {
+                continue;
             };
-            named[at] = true;
-            if let Some((problem, why)) = block.refused {
-                let finding = Finding::new(problem).inode(ino);
-                let finding = finding.logical(block.offset).block(block.fsblock);
-                let finding = finding.note(why);
-                if problem.code == ATTR_RMT_BLOCK.code {
-                    worker.find(finding);
-                } else {
-                    worker.own(finding);
-                }
+            let Some((problem, why)) = block.refused else {
+                continue;
+            };
+            let finding = Finding::new(problem).inode(ino);
+            let finding = finding.logical(block.offset).block(block.fsblock);
+            let finding = finding.note(why);
+            if problem == &ATTR_RMT_BLOCK {
+                worker.find(finding);
+            } else {
+                worker.own(finding);
             }
         }
-        if let Some(offset) = missing {
-            worker.find(Finding::new(&ATTR_RMT_HOLE).inode(ino).logical(offset));
+        if there < count {
+            let finding = Finding::new(&ATTR_RMT_HOLE).inode(ino);
+            worker.find(finding.logical(first + there));
         }
     }
+    let mut depth = 0;
+    let named = named.iter().map(|change| {
+        depth += change;
+        depth > 0
+    });
     for (block, named) in blocks.iter().zip(named) {
         if !named {
             let finding = Finding::new(&ATTR_UNREACHED).inode(state.chunks.ino(block.rank));
             worker.own(finding.logical(block.offset).block(block.fsblock));
         }
+    }
+}
+
+/// Places in a list of blocks, for each of them and for its end.
+struct Runs {
+    /// After the last block that follows without a gap.
+    ends: Vec<usize>,
+    /// The next block that `xfs_repair` refuses.
+    refused: Vec<usize>,
+    /// The next block that is refused, and not by `xfs_repair`.
+    others: Vec<usize>,
+}
+
+impl Runs {
+    fn of(blocks: &[ValueBlock]) -> Runs {
+        let count = blocks.len();
+        let mut runs = Runs {
+            ends: vec![count; count + 1],
+            refused: vec![count; count + 1],
+            others: vec![count; count + 1],
+        };
+        for at in (0..count).rev() {
+            let (rank, offset) = (blocks[at].rank, blocks[at].offset);
+            let follows = blocks
+                .get(at + 1)
+                .is_some_and(|next| (next.rank, next.offset) == (rank, offset + 1));
+            runs.ends[at] = if follows { runs.ends[at + 1] } else { at + 1 };
+            runs.refused[at] = runs.refused[at + 1];
+            runs.others[at] = runs.others[at + 1];
+            match blocks[at].refused {
+                Some((problem, _)) if problem == &ATTR_RMT_BLOCK => runs.refused[at] = at,
+                Some(_) => runs.others[at] = at,
+                None => {}
+            }
+        }
+        runs
     }
 }

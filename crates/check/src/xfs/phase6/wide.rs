@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use super::blocks::{Blocks, Gathered};
 use super::is_directory;
 use crate::frame::failure::Failure;
-use crate::xfs::named::{NamedBlock, Use};
+use crate::xfs::named::{Fork, NamedRun, Use};
 use crate::xfs::rules::Rules;
 use crate::xfs::state::State;
 use crate::xfs::volume::Volume;
 use crate::xfs::worker::Worker;
 use crate::xfs::xfs_repair::log::Log;
 
-/// Takes the blocks of directories out of the list.
-pub(super) fn split(items: &mut Vec<NamedBlock>) -> Vec<NamedBlock> {
+/// Takes the blocks of directories out of the list; each run is one of them.
+pub(super) fn split(items: &mut Vec<NamedRun>) -> Vec<NamedRun> {
     let (wide, rest) = items.iter().partition(|item| is_directory(item));
     *items = rest;
     wide
@@ -29,7 +29,7 @@ pub(super) fn run(
     state: &State,
     rules: &Rules,
     log: &mut Log,
-    items: &[NamedBlock],
+    items: &[NamedRun],
     gathered: &mut Gathered,
 ) -> Result<(), Failure> {
     let fragmented = std::mem::take(&mut state.directories.gathered().fragmented);
@@ -61,9 +61,12 @@ pub(super) fn run(
                 judge.directory(block.rank, block.offset, block.blocks[0], &parts.concat());
             }
             Err(error) => {
-                let named =
-                    NamedBlock::new(Use::Directory, block.blocks[0], block.rank, block.offset);
-                if let Some(item) = named {
+                let fork = Fork {
+                    what: Use::Directory,
+                    rank: block.rank,
+                    class: 0,
+                };
+                if let Some(item) = NamedRun::new(fork, block.blocks[0], block.offset, 1) {
                     judge.unreadable(item, &error.to_string());
                 }
             }

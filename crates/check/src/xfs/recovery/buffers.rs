@@ -3,6 +3,7 @@
 use ondisk::bytes::{be16, be32, be64};
 use ondisk::xfs::ag::{AGF_MAGIC, AGFL_MAGIC, AGI_MAGIC};
 use ondisk::xfs::btree::{self, Tree};
+use ondisk::xfs::geometry::CHUNK;
 use ondisk::xfs::log_item::{Buffer, NewInodes, buffer_flag};
 use ondisk::xfs::{Geometry, checksum, da, dinode, directory};
 
@@ -63,7 +64,7 @@ fn stamp(geo: &Geometry, bytes: &[u8]) -> Option<Stamp> {
     None
 }
 
-impl Replay<'_> {
+impl Replay<'_, '_> {
     /// Lays a buffer over the source, unless it is freed later or newer on disk.
     pub(super) fn buffer(&mut self, item: &Item, lsn: u64) -> Result<(), String> {
         let buffer = Buffer::new(item.head()?);
@@ -151,10 +152,12 @@ impl Replay<'_> {
     pub(super) fn new_inodes(&mut self, head: &[u8]) -> Result<(), String> {
         let new = NewInodes::read(head);
         let geo = self.geo;
+        // Large blocks have several chunks each, and are made whole.
+        let most = CHUNK.max(1 << geo.inopb_log);
         let last = new.agbno.checked_add(new.blocks.saturating_sub(1));
         let sound = new.ag < geo.ag_count
             && new.inode_size == geo.inode_size
-            && (1..=64).contains(&new.count)
+            && (1..=most).contains(&new.count)
             && new.blocks > 0
             && u64::from(new.count) << geo.inode_log == u64::from(new.blocks) << geo.block_log
             && geo.is_agblock(new.ag, new.agbno)

@@ -11,7 +11,7 @@ use super::{Replay, is_newer};
 /// Flushes of a version 2 inode: after the largest number comes 0.
 const MOST_FLUSHES: u16 = 0xffff;
 
-impl Replay<'_> {
+impl Replay<'_, '_> {
     /// Lays an inode over the source, unless its buffer is freed later or it is newer on disk.
     pub(super) fn inode(&mut self, item: &Item, lsn: u64) -> Result<(), String> {
         let place = InodeItem::read(item.head()?);

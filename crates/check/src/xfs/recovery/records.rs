@@ -105,6 +105,16 @@ pub(super) struct Records<'a> {
     pub(super) position: Position,
     /// First block of each, in their order.
     starts: Vec<u64>,
+    is_over: &'a dyn Fn() -> bool,
+}
+
+/// # Errors
+/// The check is to end.
+pub(super) fn go_on(is_over: &dyn Fn() -> bool) -> Result<(), String> {
+    if is_over() {
+        return Err("the check ended".into());
+    }
+    Ok(())
 }
 
 impl<'a> Records<'a> {
@@ -114,15 +124,17 @@ impl<'a> Records<'a> {
         v5: bool,
         uuid: [u8; 16],
         mut position: Position,
+        is_over: &'a dyn Fn() -> bool,
     ) -> Result<Records<'a>, String> {
         loop {
-            let starts = starts(reader, position, uuid)?;
-            let torn = torn(reader, &starts, v5)?;
+            let starts = starts(reader, position, uuid, is_over)?;
+            let torn = torn(reader, &starts, v5, is_over)?;
             let Some(at) = torn else {
                 return Ok(Records {
                     reader,
                     position,
                     starts,
+                    is_over,
                 });
             };
             if at + TORN < starts.len() || at == 0 {
@@ -138,6 +150,7 @@ impl<'a> Records<'a> {
                     reader,
                     position,
                     starts: Vec::new(),
+                    is_over,
                 });
             }
         }
@@ -150,6 +163,7 @@ impl<'a> Records<'a> {
     ) -> Result<(), String> {
         let mut open: HashMap<u32, Transaction> = HashMap::new();
         for start in &self.starts {
+            go_on(self.is_over)?;
             let (head, mut data) = read(self.reader, *start)?;
             let record = RecordHead::read(&head).map_err(|error| error.to_string())?;
             unpack(&head, &mut data);
@@ -188,7 +202,12 @@ fn data_blocks(record: &RecordHead) -> u64 {
 }
 
 /// The first blocks of the records from the tail to the head.
-fn starts(reader: &Reader<'_>, position: Position, uuid: [u8; 16]) -> Result<Vec<u64>, String> {
+fn starts(
+    reader: &Reader<'_>,
+    position: Position,
+    uuid: [u8; 16],
+    is_over: &dyn Fn() -> bool,
+) -> Result<Vec<u64>, String> {
     let (tail, head) = (u64::from(position.tail), u64::from(position.head));
     if tail >= reader.blocks || head > reader.blocks {
         return Err(format!("its tail is block {tail} of {}", reader.blocks));
@@ -197,6 +216,7 @@ fn starts(reader: &Reader<'_>, position: Position, uuid: [u8; 16]) -> Result<Vec
     let mut at = tail;
     let mut starts = Vec::new();
     while left > 0 {
+        go_on(is_over)?;
         let bytes = reader.read_around(at, 1).map_err(|lost| said(&lost))?;
         let record = RecordHead::read(&bytes).map_err(|error| error.to_string())?;
         if record.h_magicno.get() != MAGIC || record.h_len.get() > MOST_DATA {
@@ -220,11 +240,17 @@ fn starts(reader: &Reader<'_>, position: Position, uuid: [u8; 16]) -> Result<Vec
 }
 
 /// The first record whose checksum is wrong, by place in the list. Version 4 has none.
-fn torn(reader: &Reader<'_>, starts: &[u64], v5: bool) -> Result<Option<usize>, String> {
+fn torn(
+    reader: &Reader<'_>,
+    starts: &[u64],
+    v5: bool,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<usize>, String> {
     if !v5 {
         return Ok(None);
     }
     for (nth, start) in starts.iter().enumerate() {
+        go_on(is_over)?;
         let (head, data) = read(reader, *start)?;
         let record = RecordHead::read(&head).map_err(|error| error.to_string())?;
         let length = (record.h_len.get() as usize).min(data.len());

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ondisk::xfs::Geometry;
 
 use super::problems::{
-    AGI_UNLINKED, CONN_ORPHAN, CONN_ORPHAN_DIR, INODE_UNLINKED, REFC_COW_LEFT, is_own,
+    AGI_UNLINKED, CONN_ORPHAN, CONN_ORPHAN_DIR, FILE_SIZE_EXTENT, INODE_UNLINKED, REFC_COW_LEFT,
+    is_own,
 };
 use super::{Exit, Run, counts};
 use crate::frame::finding::{Finding, Key};
@@ -65,7 +66,8 @@ impl Log {
         self.add_times(finding, 1);
     }
 
-    /// From now on what a mount would clear up after a replay is no finding: these unlinked inodes, and staging extents.
+    /// From now on what a crash leaves on a sound filesystem is no finding: these unlinked inodes, staging extents, blocks after
+    /// the end of a file.
     pub(crate) fn excuse(&mut self, unlinked: &BTreeSet<u64>) {
         self.unlinked = Some(Arc::new(unlinked.clone()));
     }
@@ -75,7 +77,8 @@ impl Log {
             return false;
         };
         let of_inode = [&INODE_UNLINKED, &CONN_ORPHAN, &CONN_ORPHAN_DIR].contains(&finding.problem);
-        [&AGI_UNLINKED, &REFC_COW_LEFT].contains(&finding.problem)
+        // A file that was open has blocks after its end, which a mount leaves until it is opened and closed again.
+        [&AGI_UNLINKED, &REFC_COW_LEFT, &FILE_SIZE_EXTENT].contains(&finding.problem)
             || of_inode
                 && finding
                     .place

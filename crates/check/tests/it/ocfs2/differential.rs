@@ -103,6 +103,40 @@ fn judge(image: &Image, patches: Vec<Patch>) {
     );
 }
 
+/// What mkfs.ocfs2 makes by other options is sound to the strict verdict, too.
+#[test]
+fn volumes_of_other_options_are_sound_to_both() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let options: [&[&str]; 4] = [
+        &["--fs-features=noinline-data"],
+        &["-N", "1"],
+        &["-N", "4"],
+        &["-N", "8"],
+    ];
+    for (block, cluster) in [(1024, 4096), (4096, 4096)] {
+        for options in options {
+            let made = Made {
+                block,
+                cluster,
+                options,
+            };
+            let Some(image) = Image::made(made) else {
+                return;
+            };
+            if let Some(how) = difference(&image, folder.path()) {
+                panic!("{made:?}: {how}");
+            }
+            let report = report(&image);
+            let faults: Vec<_> = report.faults().collect();
+            assert!(
+                report.verdict(Judge::Strict).is_clean(),
+                "{made:?}: {faults:#?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn sound_volumes_are_sound_to_both() {
     let _alone = alone();

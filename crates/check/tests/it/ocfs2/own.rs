@@ -355,9 +355,15 @@ fn every_fault() -> impl Iterator<Item = &'static Fault> {
     lists.into_iter().flatten()
 }
 
-/// Codes whose volumes are elsewhere: those of backups need 1 GiB, and a wrong last extent block ends fsck.ocfs2 (the damage case
-/// `last-eb`).
-const ELSEWHERE: [&str; 3] = ["SB_BACKUP", "BACKUP_CLUSTER_CLAIMED", "INODE_LAST_EB"];
+/// Codes whose volumes are elsewhere: those of backups need 1 GiB, a wrong last extent block ends fsck.ocfs2 (the damage case
+/// `last-eb`), and what an image cuts off is in `cut`.
+const ELSEWHERE: [&str; 5] = [
+    "SB_BACKUP",
+    "BACKUP_CLUSTER_CLAIMED",
+    "INODE_LAST_EB",
+    "FILE_CUT",
+    "VOLUME_CUT",
+];
 
 fn change_group(image: &mut Image, allocator: u64, change: impl FnOnce(&mut GroupDescriptor)) {
     let group = image.chains(allocator)[0].c_blkno.get();

@@ -2,7 +2,7 @@
 //! look for these.
 
 use check::report::Judge;
-use ondisk::bytes::be32;
+use ondisk::bytes::{be16, be32};
 use ondisk::xfs::attribute::{self, LeafHead};
 use ondisk::xfs::btree::Tree;
 use ondisk::xfs::dinode::{self, Inode, mode};
@@ -10,7 +10,7 @@ use ondisk::xfs::directory::{FREE3, FreeHead, free_room};
 use ondisk::xfs::{Extent, checksum, da};
 
 use super::disk::{Disk, Fork};
-use super::strict::{expect, repair};
+use super::strict::{expect, fresh, repair};
 use super::volume::{Forged, forged, lines, report, tools};
 
 /// Attributes in leaves, and directories with a tree; free space is in a few extents.
@@ -302,4 +302,41 @@ fn hint(image: &Forged, code: &str) {
     assert!(found.verdict(Judge::Strict).is_clean());
     assert!(found.verdict(Judge::Reference).is_clean());
     assert_eq!(repair(image).unwrap_or(0), 0, "{code}");
+}
+
+/// xfs_repair passes over a wrong checksum of the root of a tree of attributes, and not over one below it.
+#[test]
+fn the_checksum_of_a_node_of_attributes() {
+    let Some(image) = fresh(&["-b", "size=1024"]) else {
+        return;
+    };
+    let disk = Disk::open(&image.image);
+    let ino = disk.sb.sb_rootino.get();
+    let mut command = std::process::Command::new("xfs_db");
+    command.args(["-x", "-c", &format!("inode {ino}")]);
+    for nth in 0..60 {
+        command.args(["-c", &format!("attr_set -u -v 150 attribute-{nth}")]);
+    }
+    let output = command.arg(&image.image).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let before = report(&image.image, 1);
+    assert!(
+        before.verdict(Judge::Strict).is_clean(),
+        "{:#?}",
+        lines(&before)
+    );
+    let bytes = disk.inode_bytes(ino);
+    let block = Extent::read(dinode::Inode::new(&disk.geo, &bytes).attr_fork()).block;
+    let at = disk.geo.block_offset(block);
+    assert_eq!(be16(&disk.bytes(at, 1024), 8), da::NODE3);
+    disk.change(at, 1024, checksum::DA, |_| ());
+    let sum = disk.bytes(at + 12, 4);
+    let wrong: Vec<u8> = sum.iter().map(|byte| !byte).collect();
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&image.image)
+        .unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &wrong, at + 12).unwrap();
+    expect(&image, "XFS-ATTR-LEAF-CRC", false);
+    assert_eq!(report(&image.image, 1).verdict(Judge::Strict).exit_code, 4);
 }

@@ -143,3 +143,37 @@ fn what_a_kernel_fills_is_sound_needs_root() {
         assert!(files.regular > 2000 && files.directories > 340, "{files:?}");
     }
 }
+
+/// What kernels leave behind is no damage: sizes of removed directories and links, blocks ahead of a log that only grows.
+#[test]
+fn what_a_kernel_leaves_is_sound_needs_root() {
+    if !testkit::root!("loop mounts") || !tools() {
+        return;
+    }
+    let image = made("400M", &[]);
+    let Some(mounted) = Mounted::new(&image.image) else {
+        testkit::skip!("this kernel does not mount XFS");
+        return;
+    };
+    let at = |name: &str| mounted.0.join(name);
+    fs::create_dir_all(at("removed/too")).unwrap();
+    fs::write(at("removed/file"), "x").unwrap();
+    symlink("short", at("link")).unwrap();
+    fs::remove_file(at("link")).unwrap();
+    fs::remove_dir_all(at("removed")).unwrap();
+    let log = at("log");
+    File::create(&log).unwrap();
+    let flag = |flag: &str| Command::new("chattr").arg(flag).arg(&log).status();
+    assert!(flag("+a").unwrap().success());
+    let mut file = File::options().append(true).open(&log).unwrap();
+    for _ in 0..40 {
+        std::io::Write::write_all(&mut file, &[7; 5000]).unwrap();
+        file.sync_data().unwrap();
+    }
+    drop(file);
+    drop(mounted);
+    let found = report(&image.image, 2);
+    let lines = lines(&found);
+    assert!(found.verdict(Judge::Strict).is_clean(), "{lines:#?}");
+    assert!(found.verdict(Judge::Reference).is_clean(), "{lines:#?}");
+}

@@ -93,6 +93,8 @@ fn a_log_replayed_in_memory_is_judged_as_after_a_mount_needs_root() {
         (&[][..], false),
         (&["-m", "rmapbt=1"][..], false),
         (&["-b", "size=1024"], false),
+        // Inodes are made two chunks at a time.
+        (&["-b", "size=64k"], false),
         (&["-i", "nrext64=1", "-l", "su=32k"], true),
     ] {
         let Some((_made, copy)) = dirty(words, frozen) else {

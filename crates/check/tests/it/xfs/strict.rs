@@ -245,6 +245,109 @@ fn directories_in_a_ring() {
     expect(&image, "XFS-DIR-LOOP", false);
 }
 
+/// For xfs_repair a block is what the first mapping of it says: a mapping of a file that reaches over inodes, too.
+#[test]
+fn a_reverse_mapping_that_reaches_over_others() {
+    if !tools() {
+        return;
+    }
+    let image = forged("400M", "rmapbt", PROFILE);
+    let disk = Disk::open(&image.image);
+    let root = |ag: &u32| disk.root(*ag, Tree::Rmap).1 == 1;
+    let of_file = |record: &[u8]| be64(record, 8) >> 63 == 0;
+    let place = (0..disk.geo.ag_count).filter(root).find_map(|ag| {
+        let records = disk.records(ag, Tree::Rmap);
+        let at = records.windows(2).position(|pair| {
+            of_file(&pair[0]) && be64(&pair[1], 8) == ondisk::xfs::record::owner::INODES
+        });
+        at.map(|at| (ag, at, records))
+    });
+    let (ag, at, mut records) = place.expect("inodes after a file's blocks");
+    let length = be32(&records[at + 1], 0) + 1 - be32(&records[at], 0);
+    put(&mut records[at], 4, &length.to_be_bytes());
+    disk.set_records(ag, Tree::Rmap, &records);
+    expect(&image, "XFS-RMAP-X-UNKNOWN", true);
+}
+
+/// Names in a block that is another directory's lead nowhere: xfs_repair finds what they led to without a name, and so must we.
+#[test]
+fn directories_in_a_block_of_another_directory() {
+    if !tools() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    let mut text = String::from("/dev/null\n0 0\nd--755 0 0\nsub d--755 0 0\n");
+    for nth in 0..40 {
+        text.extend([format!("directory{nth} d--755 0 0\n$\n")]);
+    }
+    text.push_str("$\n$\n");
+    std::fs::write(&tree, text).unwrap();
+    let image = made("300M", &["-p", tree.to_str().unwrap()]);
+    let disk = Disk::open(&image.image);
+    let sub =
+        disk.find(|inode| inode.file_type() == dinode::mode::DIRECTORY && inode.format() == 2);
+    let bytes = disk.inode_bytes(sub);
+    let block = Extent::read(dinode::Inode::new(&disk.geo, &bytes).data_fork()).block;
+    let at = disk.geo.block_offset(block);
+    let size = disk.geo.block_size as usize;
+    disk.change(at, size, ondisk::xfs::checksum::DIRECTORY, |bytes| {
+        put(bytes, 40, &77_u64.to_be_bytes());
+    });
+    expect(&image, "XFS-DIR-OWNER", true);
+    let found = report(&image.image, 2);
+    let lost = found
+        .findings
+        .tallies
+        .iter()
+        .find(|one| one.problem.name == "XFS-CONN-ORPHAN-DIR");
+    assert_eq!(lost.map(|one| one.count), Some(40), "{:#?}", lines(&found));
+}
+
+/// What is legal is no finding of a report for people; documents for programs have it.
+#[test]
+fn hints_are_counted_and_not_listed() {
+    if !tools() {
+        return;
+    }
+    let image = forged("400M", "", PROFILE);
+    let disk = Disk::open(&image.image);
+    let files: Vec<u64> = disk
+        .inodes()
+        .iter()
+        .filter(|one| one.1)
+        .map(|one| one.0)
+        .collect();
+    let mut count = 0;
+    for ino in files {
+        let bytes = disk.inode_bytes(ino);
+        let inode = dinode::Inode::new(&disk.geo, &bytes);
+        if inode.file_type() == dinode::mode::REGULAR
+            && inode.forkoff() == 0
+            && inode.nextents() < 3
+        {
+            // An attribute fork that has nothing in it yet.
+            disk.inode(ino, |bytes| bytes[82] = 24);
+            count += 1;
+        }
+    }
+    assert!(count > 100);
+    expect(&image, "XFS-BMBT-EMPTY-FORK", false);
+    let found = report(&image.image, 2);
+    assert!(found.verdict(Judge::Strict).is_clean());
+    let text = check::report::text(&found, Judge::Strict, check::report::Shown::default());
+    assert!(!text.contains("attribute fork has neither"), "{text}");
+    assert!(
+        text.contains("XFS-BMBT-EMPTY-FORK") && text.lines().count() < 20,
+        "{text}"
+    );
+    let brief = check::report::brief(&found, Judge::Strict);
+    assert!(
+        !brief.contains("EMPTY-FORK") && !brief.contains("what to do"),
+        "{brief}"
+    );
+}
+
 #[test]
 fn inodes_and_their_extents() {
     if !tools() {
@@ -255,7 +358,12 @@ fn inodes_and_their_extents() {
     let (free, _) = *disk.inodes().iter().find(|(_, used)| !used).unwrap();
     disk.inode(free, |bytes| put(bytes, 16, &3_u32.to_be_bytes()));
     expect(&image, "XFS-INODE-FREE-NLINK", false);
-    disk.inode(free, |bytes| put(bytes, 16, &[0; 4]));
+    // The kernel leaves the size of a removed directory, and of a removed link.
+    disk.inode(free, |bytes| {
+        put(bytes, 16, &[0; 4]);
+        put(bytes, 56, &6_u64.to_be_bytes());
+    });
+    assert!(report(&image.image, 2).verdict(Judge::Strict).is_clean());
     let is_file = |inode: &dinode::Inode<'_>| {
         let first = Extent::read(inode.data_fork());
         inode.file_type() == dinode::mode::REGULAR

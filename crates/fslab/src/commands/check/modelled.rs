@@ -164,11 +164,13 @@ impl OnDevice {
             .model(name, Variation::Nominal)
             .map_err(|error| refused(error.into()))?;
         if model.capacity() < len {
+            let striped = striped(&catalogue, name, len.div_ceil(model.capacity().max(1)));
             return Err(Refusal::usage(format!(
-                "{}: has {}, and {name} {}; choose a larger device ({name}x2 is two of them)",
+                "{}: has {}, and {name} {}; choose a larger device{}",
                 out::path(&args.target),
                 words::bytes(len),
-                words::bytes(model.capacity())
+                words::bytes(model.capacity()),
+                striped.unwrap_or_default()
             )));
         }
         Ok(OnDevice {
@@ -178,6 +180,18 @@ impl OnDevice {
             waits: args.live,
         })
     }
+}
+
+/// Names what is this many times as large, as the end of a message; none where no device is called that.
+fn striped(catalogue: &Catalogue, name: &str, times: u64) -> Option<String> {
+    let member = name.rsplit_once('x').and_then(|(member, count)| {
+        let count: u64 = count.parse().ok()?;
+        catalogue.device(member).ok().map(|_| (member, count))
+    });
+    let (member, count) = member.unwrap_or((name, 1));
+    let larger = format!("{member}x{}", count.saturating_mul(times));
+    catalogue.device(&larger).ok()?;
+    Some(format!(" ({larger} is {} of {member})", count * times))
 }
 
 fn unkept(path: &Path, error: &io::Error) -> String {

@@ -5,7 +5,8 @@ use ondisk::ext4::feature::{Compat, Incompat, RoCompat};
 
 use super::{as_logged, old, one, ours, ours_with, same, two};
 use crate::ext4::e2fsck::problems::{
-    P0_FUTURE_SB_LAST_MOUNT, P0_FUTURE_SB_LAST_MOUNT_FUDGED, P0_FUTURE_SB_LAST_WRITE, P0_SB_CORRUPT,
+    P0_FUTURE_SB_LAST_MOUNT, P0_FUTURE_SB_LAST_MOUNT_FUDGED, P0_FUTURE_SB_LAST_WRITE,
+    P0_OPEN_FAILED, P0_SB_CORRUPT,
 };
 use crate::ext4::options::Options as Own;
 use crate::ext4::options::Reference;
@@ -272,6 +273,70 @@ fn the_number_of_inodes_comes_after_other_fields() {
     for (exit, name, change) in cases {
         same_with(exit, name, image.clone(), change);
     }
+}
+
+/// e2fsck comes to the first block after the number of inodes, whatever the first block is.
+#[test]
+fn a_wrong_first_block_and_another_field() {
+    let others: [(&str, Change); 7] = [
+        ("nothing", |_| {}),
+        ("inodes", |sb| sb.s_inodes_count = 1040.into()),
+        ("inodes per group", |sb| sb.s_inodes_per_group = 64.into()),
+        ("reserved blocks", |sb| {
+            sb.s_r_blocks_count_lo = u32::MAX.into();
+        }),
+        ("blocks", |sb| sb.s_blocks_count_lo = 70_000.into()),
+        ("first inode", |sb| sb.s_first_ino = 99_999.into()),
+        ("reserved descriptors", |sb| {
+            sb.s_reserved_gdt_blocks = 300.into();
+        }),
+    ];
+    for (size, firsts) in [("1024", [0, 2]), ("4096", [1, 7])] {
+        let image = made(&["-t", "ext2", "-b", size], 9000);
+        for first in firsts {
+            for (name, change) in others {
+                let mut image = image.clone();
+                superblock(&mut image, 1024, |sb| {
+                    sb.s_first_data_block = first.into();
+                    change(sb);
+                });
+                same(&format!("blocks of {size}, first {first}, {name}"), &image);
+            }
+        }
+    }
+    // One group, and so no backup that e2fsck could go by.
+    let image = made(&["-t", "ext2", "-b", "1024"], 8000);
+    same_with(12, "the case that is meant", image, |sb| {
+        sb.s_first_data_block = 0.into();
+        sb.s_inodes_count = 1040.into();
+    });
+}
+
+/// Where the checksum alone is wrong, the finding says so and names the copy that agrees.
+#[test]
+fn a_checksum_that_is_wrong_alone_is_told_from_damage() {
+    let alone = |image: &[u8]| {
+        let findings = ours(image, &own());
+        let refused = findings
+            .list
+            .iter()
+            .find(|finding| finding.problem == &P0_OPEN_FAILED);
+        let note = refused.and_then(|finding| finding.note.clone()).unwrap();
+        note.contains("only that is wrong with it") && note.contains("block 8193")
+    };
+    let mut image = two();
+    // In use, counts and times change in the primary alone.
+    superblock(&mut image, 1024, |sb| {
+        sb.s_free_inodes_count = 3.into();
+        sb.s_mtime = 1_700_000_000.into();
+        sb.s_last_mounted[0] = b'/';
+    });
+    let used = image.clone();
+    image[1024 + 1020] ^= 1;
+    assert!(alone(&image));
+    let mut damaged = used;
+    damaged[1024 + 0x68] ^= 1;
+    assert!(!alone(&damaged), "the UUID is another");
 }
 
 /// A journal inode above `s_inodes_count` is not read, but where the groups have it, the superblock's copy of it is used.

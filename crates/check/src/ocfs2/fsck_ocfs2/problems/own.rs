@@ -85,4 +85,6 @@ problems! {
     HEARTBEAT_FILE = 0x0321 11 Error Metadata "the heartbeat file has a hole, or ends before its size";
     JOURNAL_SUPER = 0x0322 11 Error Metadata "the superblock of a journal does not fit its file, or has features that the other journals have not";
     LALLOC_GLOBAL = 0x0323 4 Error Data "clusters of a local allocator's window are free in the global bitmap";
+    FILE_CUT = 0x0324 4 Error Data "the image or device ends before a file's blocks do";
+    VOLUME_CUT = 0x0325 0 Error Data "the image or device ends before the volume";
 }

@@ -92,8 +92,7 @@ fn multiple(
     start: u32,
     length: u32,
 ) -> &'static crate::frame::problem::Problem {
-    let uses = trees.uses.of(ag, start, length);
-    if !uses.is_empty() && uses.iter().all(|one| one.2 == Use::Inodes) {
+    if trees.uses.are_only(ag, start, length, Use::Inodes) {
         &FREE_INOBT
     } else {
         &FSBT_MULTIPLE

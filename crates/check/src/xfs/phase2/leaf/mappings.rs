@@ -8,6 +8,7 @@ use ondisk::xfs::btree::Tree;
 use ondisk::xfs::record::{RMAP_ATTR, RMAP_BMBT, RMAP_OFFSET, RMAP_UNWRITTEN, owner};
 
 use super::super::block::{Node, plain};
+use super::super::overlaps::Extent;
 use super::super::walk::{Trees, Visit};
 use super::extend;
 use crate::frame::problem::Problem;
@@ -104,6 +105,9 @@ pub(super) fn judge(
             if record.mapped.offset != 0 {
                 raise(&RMAP_META_OFFSET);
             }
+        }
+        if let Some(blocks) = node.mapped.take(&Extent::of(&record), geo.reflink) {
+            trees.results.of(visit.ag).overlap(blocks);
         }
         extend(
             &mut node,

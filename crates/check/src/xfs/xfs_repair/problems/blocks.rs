@@ -7,7 +7,7 @@ use crate::frame::problem::{Class, Problem, Severity};
 problems! {
     BLOCKS:
     BLOCK_UNKNOWN = 0x0600 3 "XFS-BLOCK-UNKNOWN" Error Metadata "blocks: in use by the reverse mappings, and nothing uses them";
-    RT_STATE = 0x0601 3 "XFS-RT-STATE" Error Metadata "rt extent: impossible state";
+    RT_STATE = 0x0601 3 "XFS-RT-STATE" Error Metadata "rt extent: its state is impossible";
     RMAP_AGF = 0x0602 3 "XFS-RMAP-AGF" Error Metadata "AG: AGF is refused by the verifier (here its counters and levels count at last)";
     RMAP_READ = 0x0603 3 "XFS-RMAP-READ" Error Metadata "rmapbt: record cannot be looked up";
     RMAP_MISSING = 0x0604 3 "XFS-RMAP-MISSING" Error Metadata "rmapbt: a mapping that was found has no record";
@@ -19,9 +19,9 @@ problems! {
     REFC_WRONG = 0x060a 3 "XFS-REFC-WRONG" Error Metadata "refcountbt: start, length or count differ from what the files share";
     RT_FREXTENTS = 0x060b 4 "XFS-RT-FREXTENTS" Error Accounting "sb 0: free realtime extents";
     RT_OPEN = 0x060c 4 "XFS-RT-OPEN" Error Metadata "rt file: bitmap or summary inode cannot be read";
-    RT_SIZE = 0x060d 4 "XFS-RT-SIZE" Error Metadata "rt file: its size";
-    RT_MAP = 0x060e 4 "XFS-RT-MAP" Error Metadata "rt file: its map";
-    RT_HOLE = 0x060f 4 "XFS-RT-HOLE" Error Metadata "rt file: hole";
-    RT_READ = 0x0610 4 "XFS-RT-READ" Error Metadata "rt file: block unreadable";
+    RT_SIZE = 0x060d 4 "XFS-RT-SIZE" Error Metadata "rt file: its size is wrong";
+    RT_MAP = 0x060e 4 "XFS-RT-MAP" Error Metadata "rt file: its map cannot be read";
+    RT_HOLE = 0x060f 4 "XFS-RT-HOLE" Error Metadata "rt file: a block is not mapped";
+    RT_READ = 0x0610 4 "XFS-RT-READ" Error Metadata "rt file: a block cannot be read";
     RT_CONTENT = 0x0611 4 "XFS-RT-CONTENT" Error Metadata "rt file: differs from what the files say (compared only for the first block of each piece of up to 1 MiB)";
 }

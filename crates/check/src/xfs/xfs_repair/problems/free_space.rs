@@ -9,8 +9,8 @@ problems! {
     AGBT_READ = 0x0280 1 "XFS-AGBT-READ" Stop Metadata "btree block: cannot be had";
     BNO_LEVELS = 0x0281 1 "XFS-BNO-LEVELS" Error Metadata "AGF: levels are 0 or more than this geometry can have";
     BNO_ROOT = 0x0282 1 "XFS-BNO-ROOT" Error Metadata "AGF: root is no block of the AG";
-    CNT_LEVELS = 0x0283 1 "XFS-CNT-LEVELS" Error Metadata "AGF: levels";
-    CNT_ROOT = 0x0284 1 "XFS-CNT-ROOT" Error Metadata "AGF: root";
+    CNT_LEVELS = 0x0283 1 "XFS-CNT-LEVELS" Error Metadata "AGF: levels of the tree by size are impossible";
+    CNT_ROOT = 0x0284 1 "XFS-CNT-ROOT" Error Metadata "AGF: root of the tree by size is no block of the AG";
     FSBT_MAGIC = 0x0285 1 "XFS-FSBT-MAGIC" Error Metadata "bno, cnt: magic of a block";
     FSBT_LEVEL = 0x0286 1 "XFS-FSBT-LEVEL" Error Metadata "bno, cnt: level of a block is not its parent's less one";
     FSBT_CLAIMED = 0x0287 1 "XFS-FSBT-CLAIMED" Error Metadata "bno, cnt: block of the tree is already used otherwise (the log, AG headers, another tree, the free list)";
@@ -22,8 +22,8 @@ problems! {
     FSBT_MULTIPLE = 0x028d 1 "XFS-FSBT-MULTIPLE" Error Metadata "bno, cnt: free extent covers something already used, or twice free in one tree";
     FSBT_POINTER = 0x028e 1 "XFS-FSBT-POINTER" Error Metadata "bno, cnt: child pointer outside of the AG";
     FREE_ONE_TREE = 0x028f 1 "XFS-FREE-ONE-TREE" Error Metadata "bno, cnt: extent is free by one of the trees only";
-    AGF_FREEBLKS = 0x0290 1 "XFS-AGF-FREEBLKS" Error Accounting "AGF: free blocks";
-    AGF_LONGEST = 0x0291 1 "XFS-AGF-LONGEST" Error Accounting "AGF: longest extent";
+    AGF_FREEBLKS = 0x0290 1 "XFS-AGF-FREEBLKS" Error Accounting "AGF: its number of free blocks is wrong";
+    AGF_LONGEST = 0x0291 1 "XFS-AGF-LONGEST" Error Accounting "AGF: its longest free extent is wrong";
     AGF_BTREEBLKS = 0x0292 1 "XFS-AGF-BTREEBLKS" Error Accounting "AGF: blocks of bno, cnt and rmap trees without their roots";
     BNO_CRC = 0x0293 1 "XFS-BNO-CRC" Error Metadata "bno: checksum of a block";
     BNO_BLKNO = 0x0294 1 "XFS-BNO-BLKNO" Error Metadata "bno: block number in a block";

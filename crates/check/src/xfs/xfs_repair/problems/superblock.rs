@@ -28,20 +28,22 @@ problems! {
     SB_BAD_VERSION = 0x0113 0 "XFS-SB-BAD-VERSION" Stop Metadata "sb 0: version or a feature bit of version 4 is unknown";
     SB_BAD_INPROGRESS = 0x0114 0 "XFS-SB-BAD-INPROGRESS" Stop Metadata "sb 0: mkfs did not finish";
     SB_BAD_SECTOR = 0x0115 0 "XFS-SB-BAD-SECTOR" Stop Metadata "sb 0: sector size is no power of two of 512 to 32768, or not its log";
-    SB_BAD_CRC = 0x0116 0 "XFS-SB-BAD-CRC" Stop Metadata "sb 0: checksum";
+    SB_BAD_CRC = 0x0116 0 "XFS-SB-BAD-CRC" Stop Metadata "sb 0: its checksum is wrong";
     SB_BAD_BLOCKSIZE = 0x0117 0 "XFS-SB-BAD-BLOCKSIZE" Stop Metadata "sb 0: block size is 0";
     SB_BAD_BLOCKLOG = 0x0118 0 "XFS-SB-BAD-BLOCKLOG" Stop Metadata "sb 0: log of the block size is outside of 9 to 16, or not that of the size";
     SB_BAD_SIZE = 0x0119 0 "XFS-SB-BAD-SIZE" Stop Metadata "sb 0: blocks of the data part do not go with the number and size of allocation groups";
     SB_BAD_INODESIZE = 0x011a 0 "XFS-SB-BAD-INODESIZE" Stop Metadata "sb 0: inode size, its log, inodes per block, or a log stripe unit above 256 KiB";
     SB_BAD_LOG = 0x011b 0 "XFS-SB-BAD-LOG" Stop Metadata "sb 0: number of log blocks or the log stripe unit";
     SB_BAD_LOGSECTOR = 0x011c 0 "XFS-SB-BAD-LOGSECTOR" Stop Metadata "sb 0: sector size of the log";
-    SB_BAD_RT = 0x011d 0 "XFS-SB-BAD-RT" Stop Metadata "sb 0: realtime fields";
+    SB_BAD_RT = 0x011d 0 "XFS-SB-BAD-RT" Stop Metadata "sb 0: its realtime fields are impossible";
     SB_BAD_INOALIGN = 0x011e 0 "XFS-SB-BAD-INOALIGN" Stop Metadata "sb 0: alignment of inode chunks";
     SB_BAD_IMAXPCT = 0x011f 0 "XFS-SB-BAD-IMAXPCT" Stop Metadata "sb 0: share of inodes above 100 %";
-    SB_BAD_SUNIT = 0x0120 0 "XFS-SB-BAD-SUNIT" Stop Metadata "sb 0: stripe unit";
-    SB_BAD_SWIDTH = 0x0121 0 "XFS-SB-BAD-SWIDTH" Stop Metadata "sb 0: stripe width";
+    SB_BAD_SUNIT = 0x0120 0 "XFS-SB-BAD-SUNIT" Stop Metadata "sb 0: its stripe unit is impossible";
+    SB_BAD_SWIDTH = 0x0121 0 "XFS-SB-BAD-SWIDTH" Stop Metadata "sb 0: its stripe width is impossible";
     SB_BAD_DIRBLOCK = 0x0122 0 "XFS-SB-BAD-DIRBLOCK" Stop Metadata "sb 0: directory block above 64 KiB";
     SB_UNSUPPORTED = 0x0123 0 "XFS-SB-UNSUPPORTED" Stop Metadata "sb 0: features that no check here reads";
     SB_RT_NODEV = 0x0124 0 "XFS-SB-RT-NODEV" Stop Metadata "sb 0: the filesystem has a realtime part, and its device was not given";
     SB_WOULD_MODIFY = 0x0125 0 "XFS-SB-WOULD-MODIFY" Stop Metadata "sb 0: the geometry of most superblocks is another";
+    SB_TRUNCATED = 0x0126 0 "XFS-SB-TRUNCATED" Stop Data "the device ends before the filesystem does, and the kernel does not mount it";
+    SB_NEWER = 0x0127 0 "XFS-SB-NEWER" Notice Cosmetic "the filesystem has features of newer kernels that are not read here";
 }
