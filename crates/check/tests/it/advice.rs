@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use check::{Checker, ext4, ocfs2, xfs};
+use fixtures::undo::Undo;
 use forge::damage::{self, Filesystem, Medium};
 
-use self::bases::{Bases, Undo};
+use self::bases::Bases;
 use self::follow::{Followed, Place};
 
 /// What a case does to an image.
@@ -32,10 +33,10 @@ fn follow_all<'a>(
     let (mut lines, mut kinds, mut wrong) = (0, BTreeMap::new(), String::new());
     for (name, base, apply) in cases {
         let place = Place::new();
-        let mut undo = Undo::open(bases.get(&base));
+        let mut undo = Undo::open(bases.get(&base)).unwrap();
         apply(&mut undo);
         place.put(bases.get(&base));
-        undo.back();
+        undo.back().unwrap();
         let (report, steps) = place.advice(checker);
         let kind: String = steps.iter().fold(String::new(), |mut kind, step| {
             let _ = write!(kind, "{}\n{}\n", step.what, step.commands.join("\n"));

@@ -6,9 +6,10 @@ use blockio::Mode;
 use check::frame::affected::{AffectedFile, Harm};
 use check::report::{self, Judge, Report, Shown};
 use check::{Checker, Options, Silent, ext4, xfs};
+use fixtures::undo::Undo;
 use forge::damage;
 
-use crate::advice::bases::{self, Bases, Undo, scratch};
+use crate::advice::bases::{self, Bases, scratch};
 use crate::common::run;
 
 fn report(checker: &dyn Checker, image: &std::path::Path) -> Report {
@@ -104,11 +105,11 @@ fn an_xfs_directory_without_a_name_is_followed() {
     let mut followed = 0;
     for case in damage::xfs::all().filter(|case| case.code.starts_with("XFS-DIR-")) {
         let image = bases.get(&format!("{:?}", case.base)).to_owned();
-        let mut undo = Undo::open(&image);
+        let mut undo = Undo::open(&image).unwrap();
         let mut volume = damage::xfs::Volume::open(&mut undo).unwrap();
         case.apply(&mut volume).unwrap();
         let report = report(&xfs::Checker::default(), &image);
-        undo.back();
+        undo.back().unwrap();
         let lost = report.affected.files.iter();
         followed += lost
             .filter(|file| file.path.as_ref().is_some_and(|path| path.starts_with('<')))

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use forge::Image as _;
-use forge::damage::{ImageFile, Medium};
 use forge::population::Profile;
 use testkit::xfs_profile::every_form;
 
@@ -125,43 +123,4 @@ pub(crate) fn ocfs2(name: &str, folder: &Path) -> PathBuf {
         .and_then(|made| made.write(&image, &forge::Silent))
         .unwrap();
     image
-}
-
-/// An image whose changes are taken back.
-pub(crate) struct Undo {
-    image: ImageFile,
-    before: Vec<(u64, Vec<u8>)>,
-}
-
-impl Undo {
-    pub(crate) fn open(image: &Path) -> Undo {
-        let file = File::options().read(true).write(true).open(image).unwrap();
-        Undo {
-            image: ImageFile::new(file).unwrap(),
-            before: Vec::new(),
-        }
-    }
-
-    pub(crate) fn back(mut self) {
-        for (at, old) in self.before.iter().rev() {
-            self.image.write(*at, old).unwrap();
-        }
-    }
-}
-
-impl Medium for Undo {
-    fn size(&self) -> u64 {
-        self.image.size()
-    }
-
-    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.image.read(at, bytes)
-    }
-
-    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut old = vec![0; bytes.len()];
-        self.image.read(at, &mut old)?;
-        self.before.push((at, old));
-        self.image.write(at, bytes)
-    }
 }
