@@ -205,11 +205,13 @@ fn limits(image: &Path, patience: Duration) -> Result<Limits> {
         Limits {
             seconds: patience.as_secs().max(60),
             memory_kib: 8_000_000,
+            ..Limits::default()
         }
     } else {
         Limits {
             seconds: patience.as_secs(),
             memory_kib: MEMORY_KIB,
+            ..Limits::default()
         }
     })
 }

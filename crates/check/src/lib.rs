@@ -38,7 +38,7 @@ pub use frame::options::Options;
 pub use frame::pass::Pass;
 pub use frame::problem::{Class, Problem, Severity};
 pub use frame::report::{self, Report, Step, Target};
-pub use frame::trim::give_back_program;
+pub use frame::trim::{give_back_large_blocks, give_back_program};
 pub use frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Verdict, Verdicts};
 pub use progress::{Progress, Silent};
 

@@ -60,16 +60,14 @@ impl Footprint for Volume<'_> {
         // The descriptor, its flags, ranges of metadata, and what passes 1 and 5 plan to read.
         let descriptor = size_of::<GroupDescriptor>() + 2 + 2 * size_of::<Range<u64>>();
         let group = descriptor + 3 * size_of::<blockio::Span>();
-        Estimate {
-            parts: vec![
-                ("inodes", inodes * PER_INODE),
-                ("blocks", map_pages(self, uninit) * 4096),
-                ("directories", directories * each as u64),
-                ("descriptors", self.descriptors.len() as u64 * group as u64),
-                ("buffers", buffers(self) as u64),
-                ("rest", program_and_findings(&self.options)),
-            ],
-        }
+        Estimate::new(vec![
+            ("inodes", inodes * PER_INODE),
+            ("blocks", map_pages(self, uninit) * 4096),
+            ("directories", directories * each as u64),
+            ("descriptors", self.descriptors.len() as u64 * group as u64),
+            ("buffers", buffers(self) as u64),
+            ("rest", program_and_findings(&self.options)),
+        ])
     }
 }
 

@@ -111,8 +111,8 @@ pub(crate) fn checksum_alone(source: &dyn BlockSource, own: &Own) -> Option<u64>
     (backup::lasting(&primary) == backup::lasting(&copy)).then_some(block)
 }
 
-/// A copy of the superblock by which the filesystem can be opened and which fits into the source: its block and block size. Not the one that the
-/// caller has tried.
+/// A copy of the superblock that e2fsck repairs by: the filesystem can be opened with it, its fields are in their ranges, and it fits into the
+/// source. Its block and block size. Not the one that the caller has tried.
 pub(crate) fn usable_backup(source: &dyn BlockSource, own: &Own) -> Option<(u64, u32)> {
     let options = CheckOptions {
         common: &Options::default(),
@@ -122,12 +122,12 @@ pub(crate) fn usable_backup(source: &dyn BlockSource, own: &Own) -> Option<(u64,
         .filter(|(block, _)| own.superblock != Some(*block))
         .find(|place| {
             attempt(source, options, Some(*place), false).is_ok_and(|attempt| {
-                let size = attempt
-                    .taken
-                    .sb
-                    .blocks_count()
-                    .saturating_mul(place.1.into());
-                attempt.contradiction.is_none() && attempt.table.is_some() && size <= source.len()
+                let sb = &attempt.taken.sb;
+                let size = sb.blocks_count().saturating_mul(place.1.into());
+                attempt.contradiction.is_none()
+                    && attempt.table.is_some()
+                    && !limits::is_refused(sb)
+                    && size <= source.len()
             })
         })
 }

@@ -18,6 +18,7 @@ use serde::{Serialize, Serializer};
 
 use super::failure::Failure;
 use super::options::Options;
+use super::usage::Usage;
 
 /// Stacks and small buffers of the program, bytes.
 const SMALL: u64 = 2 << 20;
@@ -34,12 +35,23 @@ const PROBLEMS: u64 = 8;
 pub struct Estimate {
     /// Names of the uses, and bytes.
     pub parts: Vec<(&'static str, u64)>,
+    /// What the program took to start, bytes: more than a check of a small filesystem takes afterwards.
+    start: u64,
 }
 
 impl Estimate {
-    /// Sum of all parts, bytes.
+    /// An estimate of these parts in this process.
+    pub(crate) fn new(parts: Vec<(&'static str, u64)>) -> Estimate {
+        Estimate {
+            parts,
+            start: Usage::now().peak_memory.min(MOST_PROGRAM),
+        }
+    }
+
+    /// Sum of all parts, bytes; at least what the program took to start.
     pub fn total(&self) -> u64 {
-        self.parts.iter().map(|(_, bytes)| bytes).sum()
+        let parts = self.parts.iter().map(|(_, bytes)| bytes);
+        parts.sum::<u64>().max(self.start)
     }
 
     /// The message where more is known later.
@@ -334,6 +346,7 @@ mod tests {
             let threads = self.options.threads * self.options.sweep.request;
             Estimate {
                 parts: vec![("buffers", (sweep + threads) as u64)],
+                ..Estimate::default()
             }
         }
     }

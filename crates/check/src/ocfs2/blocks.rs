@@ -9,8 +9,9 @@ use blockio::{BlockSource, Content, Piece, Span, Sweep};
 use super::packed::Packed;
 use super::refused::Refused;
 
-/// Bytes of blocks that are kept.
-pub(crate) const CACHED: usize = 32 << 20;
+/// Bytes of blocks that are kept, and the share of a limit of memory: one part in this many.
+const CACHED: usize = 32 << 20;
+const SHARE: u64 = 4;
 
 /// Requests in flight, and bytes of one at most, where scattered blocks are read together.
 const DEPTH: usize = 32;
@@ -28,6 +29,8 @@ pub(crate) type Block = Arc<[u8]>;
 /// A cache of single blocks. When it is full it begins anew: what is read twice is read twice within a short time.
 pub(crate) struct Blocks {
     size: usize,
+    /// Bytes that are kept at most.
+    most: usize,
     packed: Option<Packed>,
     kept: Mutex<HashMap<u64, Block>>,
 }
@@ -38,10 +41,14 @@ impl Blocks {
         self.packed.is_some()
     }
 
-    /// An empty cache of blocks of `size` bytes.
-    pub(crate) fn new(size: usize, packed: Option<Packed>) -> Blocks {
+    /// An empty cache of blocks of `size` bytes, for a check with this limit of memory, bytes.
+    pub(crate) fn new(size: usize, packed: Option<Packed>, limit: Option<u64>) -> Blocks {
+        let most = limit.map_or(CACHED, |limit| {
+            CACHED.min(usize::try_from(limit / SHARE).unwrap_or(CACHED))
+        });
         Blocks {
             size,
+            most,
             packed,
             kept: Mutex::default(),
         }
@@ -57,6 +64,11 @@ impl Blocks {
         Ok(block)
     }
 
+    /// Bytes of blocks that are kept at most.
+    pub(crate) fn most(&self) -> u64 {
+        self.most as u64
+    }
+
     /// Bytes of blocks that are kept now.
     pub(crate) fn memory(&self) -> u64 {
         (self.kept().len() * (self.size + PER_BLOCK)) as u64
@@ -68,7 +80,7 @@ impl Blocks {
 
     fn keep(&self, number: u64, block: Block) {
         let mut kept = self.kept();
-        if kept.len() >= CACHED / self.size {
+        if kept.len() >= self.most / self.size {
             kept.clear();
         }
         kept.insert(number, block);
@@ -81,10 +93,11 @@ impl Blocks {
         }
         blocks.sort_unstable();
         blocks.dedup();
+        blocks.truncate(self.most / self.size);
         {
             let mut kept = self.kept();
             blocks.retain(|block| !kept.contains_key(block));
-            if kept.len() + blocks.len() > CACHED / self.size {
+            if kept.len() + blocks.len() > self.most / self.size {
                 kept.clear();
             }
         }

@@ -4,7 +4,7 @@
 
 use blockio::{Geometry, Sweep};
 
-use super::blocks::{CACHED, PER_BLOCK};
+use super::blocks::PER_BLOCK;
 use super::own::index::Named;
 use super::pass1::BUFFER;
 use super::state::{JUDGED, Parent, State};
@@ -78,7 +78,7 @@ impl Footprint for Before<'_, '_> {
     fn estimate(&self) -> Estimate {
         let mut parts = self.parts.clone();
         parts.push(("buffers", self.kept + in_flight(self.volume)));
-        Estimate { parts }
+        Estimate::new(parts)
     }
 }
 
@@ -116,25 +116,23 @@ pub(super) fn after(volume: &Volume<'_>, state: &State) -> Estimate {
     } else {
         (BUFFER as u64).min(inodes * size)
     };
-    Estimate {
-        parts: vec![
-            ("program", program_and_findings(&volume.options)),
-            (
-                "clusters",
-                state.used.memory() + state.shared.memory() + state.bitmap.memory(size as usize),
-            ),
-            ("inodes", inodes * PER_INODE + allocators(volume, state)),
-            (
-                "extents",
-                state.tree_blocks.memory(size as usize) + tree::<u64, u64>(files as u64),
-            ),
-            ("directories", lists + tree::<u32, (u64, u64)>(owners)),
-            (
-                "buffers",
-                kept(volume, 2 * own) + again.max(in_flight(volume)),
-            ),
-        ],
-    }
+    Estimate::new(vec![
+        ("program", program_and_findings(&volume.options)),
+        (
+            "clusters",
+            state.used.memory() + state.shared.memory() + state.bitmap.memory(size as usize),
+        ),
+        ("inodes", inodes * PER_INODE + allocators(volume, state)),
+        (
+            "extents",
+            state.tree_blocks.memory(size as usize) + tree::<u64, u64>(files as u64),
+        ),
+        ("directories", lists + tree::<u32, (u64, u64)>(owners)),
+        (
+            "buffers",
+            kept(volume, 2 * own) + again.max(in_flight(volume)),
+        ),
+    ])
 }
 
 /// Bytes of the groups of the inode allocators, and of the lists of their runs.
@@ -154,5 +152,5 @@ fn in_flight(volume: &Volume<'_>) -> u64 {
 /// Bytes of blocks that are kept, where so many are read one by one.
 fn kept(volume: &Volume<'_>, single: u64) -> u64 {
     let bytes = single * (volume.block_size() + PER_BLOCK) as u64;
-    bytes.max(volume.blocks.memory()).min(CACHED as u64)
+    bytes.max(volume.blocks.memory()).min(volume.blocks.most())
 }

@@ -100,7 +100,7 @@ pub(crate) fn open<'a>(
         options: options.clone(),
         guard: Guard::new(options.memory),
         progress,
-        blocks: Blocks::new(layout.block_size(), packed),
+        blocks: Blocks::new(layout.block_size(), packed, options.memory),
     })
 }
 

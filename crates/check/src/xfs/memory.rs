@@ -61,22 +61,20 @@ impl Volume<'_> {
             .journal
             .recovered
             .map_or(0, |recovered| recovered.memory);
-        Estimate {
-            parts: vec![
-                ("program", program_and_findings(&self.options)),
-                (
-                    "inodes",
-                    inodes.div_ceil(CHUNK.into()) * CHUNK_BYTES + inodes * INODE_BITS / 8,
-                ),
-                ("blocks", Claims::empty_memory(geo)),
-                ("groups", groups * each),
-                ("log", recovered),
-                (
-                    "buffers",
-                    Footprint::sweep(self).memory(self.source.geometry()) as u64,
-                ),
-            ],
-        }
+        Estimate::new(vec![
+            ("program", program_and_findings(&self.options)),
+            (
+                "inodes",
+                inodes.div_ceil(CHUNK.into()) * CHUNK_BYTES + inodes * INODE_BITS / 8,
+            ),
+            ("blocks", Claims::empty_memory(geo)),
+            ("groups", groups * each),
+            ("log", recovered),
+            (
+                "buffers",
+                Footprint::sweep(self).memory(self.source.geometry()) as u64,
+            ),
+        ])
     }
 
     /// The forecast after phase 3, of the phases that follow, and what those before have taken.

@@ -57,6 +57,9 @@ pub(super) fn fill(volume: &Volume<'_>, state: &State, findings: &mut Findings) 
     }
     let (children, parents) = paths::above(&wanted, &names, parent);
     for directory in parents {
+        if volume.progress.cancelled() {
+            return;
+        }
         entries(volume, &rules, directory, |name, child| {
             if children.contains(&child) {
                 names

@@ -207,6 +207,7 @@ fn phases<'a, S: BlockSource>(
     let (mut findings, run) = std::mem::replace(log, Log::new(0)).finish();
     paths::fill(volume, &state, &mut findings);
     let unreachable = paths::unreachable(volume, &state, &findings);
+    volume.go_on()?;
     Ok(Outcome {
         findings,
         harms: xfs_repair::HARMS,

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use blockio::{BlockSource, Overlay};
+use ondisk::xfs::geometry::NULL_INO;
 use ondisk::xfs::superblock::SIZE;
 use ondisk::xfs::{Geometry, Superblock, checksum};
 
@@ -50,13 +51,36 @@ pub(super) fn over(source: &dyn BlockSource) -> Option<(Overlay<&dyn BlockSource
         mut sector,
     } = find(source)?;
     // Copies are not kept up to date: counters are those of the headers of the groups.
-    Superblock::read_mut(&mut sector).ok()?.sb_inprogress = 0;
+    let sb = Superblock::read_mut(&mut sector).ok()?;
+    sb.sb_inprogress = 0;
+    inodes(source, &geo, sb);
     if recovery::add_up(source, &geo, &mut sector).is_err() && geo.v5 {
         checksum::seal(&mut sector, checksum::SUPERBLOCK);
     }
     let mut over = Overlay::new(source);
     over.write(0, &sector).ok()?;
     Some((over, ag))
+}
+
+/// Numbers of inodes that a copy lacks: mkfs.xfs writes the root's into the copies of the last group and the middle one, and the realtime
+/// inodes, which follow the root, into none.
+fn inodes(source: &dyn BlockSource, geo: &Geometry, sb: &mut Superblock) {
+    let root_of = |ag: u32| {
+        let copy = copy_at(source, geo.header_offset(ag, 0))?;
+        let root = Superblock::read(&copy.sector).ok()?.sb_rootino.get();
+        (root != NULL_INO).then_some(root)
+    };
+    if sb.sb_rootino.get() == NULL_INO {
+        let last = geo.ag_count.saturating_sub(1);
+        let root = [last, last / 2].into_iter().find_map(root_of);
+        sb.sb_rootino = root.unwrap_or(NULL_INO).into();
+    }
+    let root = sb.sb_rootino.get();
+    for (ino, after) in [(&mut sb.sb_rbmino, 1), (&mut sb.sb_rsumino, 2)] {
+        if ino.get() == NULL_INO && root != NULL_INO {
+            *ino = root.saturating_add(after).into();
+        }
+    }
 }
 
 fn find(source: &dyn BlockSource) -> Option<Copy> {

@@ -80,6 +80,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         ))?;
     }
     let terminal = Terminal::stopped_by_signals();
+    ::check::give_back_large_blocks();
     let printed = passes::Printed::new(&terminal);
     let observer: &dyn ::check::Observer = if args.passes && args.format == CheckFormat::Text {
         &printed

@@ -195,7 +195,7 @@ fn a_sound_filesystem_takes_what_was_stated() {
         "--file-size",
         "0",
     ];
-    for (format, size) in [("xfs", "4G"), ("ext4", "4G"), ("ocfs2", "4G")] {
+    for (format, size) in [("xfs", "4G"), ("ext4", "6G"), ("ocfs2", "4G")] {
         let image = image(format);
         forged(&image, format, &[&["--size", size], &many[..]].concat());
         keeps_its_word(&image, &format!("{format}, a directory for each file"));

@@ -70,7 +70,8 @@ pub(crate) fn steps(
     let corrupt = has(report, &P0_MISC_CORRUPT_SUPER) || has(report, &P0_FIRST_DATA_BLOCK);
     if corrupt && backup.is_none() {
         steps.push(Step::new(
-            "e2fsck asks for another superblock, and no copy here is better, so it repairs nothing: correct the field in a copy              of the image (debugfs -w, set_super_value), or take the files off (debugfs -c, rdump)",
+            "e2fsck asks for another superblock, and no copy here is better, so it repairs nothing: correct the field in a copy \
+             of the image (debugfs -w, set_super_value), or take the files off (debugfs -c, rdump)",
         ));
         return steps;
     }

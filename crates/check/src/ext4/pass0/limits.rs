@@ -58,6 +58,21 @@ pub(super) fn wrong_inode_count(sb: &Superblock) -> Option<Finding> {
     })
 }
 
+/// Whether e2fsck asks for another superblock in place of this one.
+pub(super) fn is_refused(sb: &Superblock) -> bool {
+    limits(sb)
+        .iter()
+        .chain(first_inode(sb).as_ref())
+        .any(|limit| !limit.holds())
+        || wrong_first_data_block(sb)
+}
+
+/// The range of `s_first_ino`, where the superblock has the field.
+fn first_inode(sb: &Superblock) -> Option<Limit> {
+    let inodes = u64::from(sb.s_inodes_count.get());
+    (sb.s_rev_level.get() > 0).then(|| limit("s_first_ino", sb.s_first_ino.get(), 11, inodes))
+}
+
 /// Unknown features and encodings: the reference stops, and nothing here is judged by them.
 pub(super) fn features(volume: &Volume<'_>, log: &mut Log) {
     let (compat, ro_compat) = libext2fs_open::unknown_features(&volume.sb);
@@ -112,9 +127,8 @@ pub(super) fn check(volume: &Volume<'_>, log: &mut Log) {
         check_one(&limit, log);
     }
     inode_count(volume, log);
-    if sb.s_rev_level.get() > 0 {
-        let inodes = u64::from(sb.s_inodes_count.get());
-        check_one(&limit("s_first_ino", sb.s_first_ino.get(), 11, inodes), log);
+    if let Some(limit) = first_inode(sb) {
+        check_one(&limit, log);
     }
     let blocks = sb.blocks_count();
     let held = volume.source.len() / u64::from(volume.geometry.block_size);

@@ -129,7 +129,10 @@ fn sample() -> Report {
         ("buffers", 9 << 20),
         ("rest", 24 << 20),
     ];
-    let estimate = Estimate { parts };
+    let estimate = Estimate {
+        parts,
+        ..Estimate::default()
+    };
     let mut report = Report {
         subject: Subject {
             name: "disk.img".into(),

@@ -1,7 +1,6 @@
 //! Sound images that cases damage, made once each.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

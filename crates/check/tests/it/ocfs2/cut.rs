@@ -5,7 +5,7 @@ use std::fs;
 use blockio::Ram;
 use check::report::{Judge, Report};
 use check::{Checker as _, Finding, Options, Silent, ocfs2};
-use testkit::fsck_ocfs2::{self, Ended};
+use testkit::fsck_ocfs2::{self, Ended, Limits};
 
 use super::population::populated;
 use super::volume::Made;
@@ -37,7 +37,12 @@ fn same(name: &str, bytes: &[u8]) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("image");
     fs::write(&path, bytes).unwrap();
-    let reference = fsck_ocfs2::run(&path).expect("mkfs.ocfs2 is there and fsck.ocfs2 is not");
+    let limits = Limits {
+        locks: true,
+        ..Limits::default()
+    };
+    let reference =
+        fsck_ocfs2::run_within(&path, limits).expect("mkfs.ocfs2 is there and fsck.ocfs2 is not");
     let report = report(bytes);
     let own = report.reference_run.as_ref().unwrap();
     let codes = own

@@ -70,8 +70,7 @@ fn a_crowd_of_owners_of_one_run_is_counted_and_not_listed() {
         .iter()
         .find(|one| one.problem.name == "CLUSTERS_SHARED");
     let found = format!("{:?}", one.unwrap().found);
-    assert!(
-        found.contains(&format!("and {} more", INODES - 32)),
-        "{found}"
-    );
+    // The first of these clusters may be one of the global inode allocator's.
+    let more = |owners: u64| found.contains(&format!("and {} more", owners - 32));
+    assert!(more(INODES) || more(INODES + 1), "{found}");
 }

@@ -76,6 +76,11 @@ fn sound_volumes_are_sound_in_both_forms() {
             if o2image(options, &path("volume"), &path(name)).is_none() {
                 return;
             }
+            if name == "raw" {
+                // It ends with the last block of metadata.
+                let raw = std::fs::File::options().write(true).open(path(name));
+                raw.unwrap().set_len(image.bytes.len() as u64).unwrap();
+            }
             let report = report(&path(name));
             let found: Vec<_> = problems(&report);
             let rest: Vec<_> = found.iter().filter(|one| !is_left_out(one)).collect();

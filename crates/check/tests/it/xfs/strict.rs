@@ -251,7 +251,17 @@ fn a_reverse_mapping_that_reaches_over_others() {
     if !tools() {
         return;
     }
-    let image = forged("400M", "rmapbt", PROFILE);
+    // More files than one chunk of inodes has: the second lies after the blocks of files of the first.
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = (folder.path().join("tree"), folder.path().join("contents"));
+    std::fs::write(&contents, [7; 5000]).unwrap();
+    let mut text = String::from("/dev/null\n0 0\nd--755 0 0\n");
+    for nth in 0..100 {
+        text.extend([format!("file{nth} ---644 0 0 {}\n", contents.display())]);
+    }
+    text.push_str("$\n");
+    std::fs::write(&tree, text).unwrap();
+    let image = made("300M", &["-m", "rmapbt=1", "-p", tree.to_str().unwrap()]);
     let disk = Disk::open(&image.image);
     let root = |ag: &u32| disk.root(*ag, Tree::Rmap).1 == 1;
     let of_file = |record: &[u8]| be64(record, 8) >> 63 == 0;
