@@ -36,7 +36,7 @@ pub struct Estimate {
     /// Names of the uses, and bytes.
     pub parts: Vec<(&'static str, u64)>,
     /// What the program took to start, bytes: more than a check of a small filesystem takes afterwards.
-    start: u64,
+    pub(super) start: u64,
 }
 
 impl Estimate {

@@ -292,6 +292,7 @@ fn as_one_document() {
 fn clean_is_short() {
     let mut report = sample();
     report.findings = Findings::default();
+    report.affected = Affected::default();
     report.next.clear();
     report.verdicts = ext4::e2fsck::verdicts(&report.findings, ext4::Reference::default());
     report.unstable = false;
