@@ -28,7 +28,9 @@ use crate::frame::sweep::Crew;
 /// # Errors
 /// The check was cancelled, or there is no memory.
 pub(super) fn run(volume: &Volume<'_>, state: &State, log: &mut Log) -> Result<u64, Failure> {
-    let rules = Rules::new(&volume.geo, &volume.sb, volume.options.now);
+    let mut rules = Rules::new(&volume.geo, &volume.sb, volume.options.now);
+    let len = volume.source.len();
+    rules.cut_at = (volume.sb.bytes() > len).then_some(len);
     let deferred = Mutex::new(Vec::new());
     let empty: &Log = log;
     let judges = volume.sweeper().run(

@@ -2,7 +2,7 @@
 
 use ondisk::xfs::geometry::NULL_INO;
 use ondisk::xfs::superblock::Superblock;
-use ondisk::xfs::{Geometry, btree, directory, realtime};
+use ondisk::xfs::{Extent, Geometry, btree, directory, realtime};
 
 use super::inode::plain::Plain;
 
@@ -60,6 +60,8 @@ pub(crate) struct Rules {
     pub(crate) parents: bool,
     /// What most cores of inodes are.
     pub(crate) plain: Plain,
+    /// Bytes of the source, where the filesystem has more.
+    pub(crate) cut_at: Option<u64>,
 }
 
 impl Rules {
@@ -87,7 +89,18 @@ impl Rules {
             now,
             parents: sb.has_incompat(ondisk::xfs::feature::PARENT),
             plain: Plain::new(geometry, now, named),
+            cut_at: None,
         }
+    }
+
+    /// How many blocks of an extent lie past the end of the source.
+    pub(crate) fn cut(&self, extent: &Extent) -> u64 {
+        let Some(end) = self.cut_at else { return 0 };
+        let geo = &self.geometry;
+        let start = geo.block_offset(extent.block);
+        let past = start.saturating_add(extent.count << geo.block_log);
+        past.saturating_sub(start.max(end))
+            .div_ceil(geo.block_size.into())
     }
 
     /// Whether the superblock names the inode for a purpose of its own, so that no directory may: realtime files and quota files.

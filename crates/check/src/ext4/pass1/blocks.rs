@@ -100,6 +100,7 @@ impl Worker<'_> {
             );
             let finding = Finding::new(&P1_ILLEGAL_BLOCK_NUM)
                 .found(walk.cut)
+                .blocks(walk.cut)
                 .note(note);
             self.add(item, finding.beyond_reference());
         }

@@ -103,7 +103,12 @@ pub(super) fn check(
             "{} of it lie past the end of the image",
             words::bytes(bytes)
         );
-        log.own(at(&FILE_CUT).found(walked.cut).note(note));
+        log.own(
+            at(&FILE_CUT)
+                .found(walked.cut)
+                .blocks(walked.cut)
+                .note(note),
+        );
     }
     let index = index(volume, state, log, inode);
     if let Err(refused) = index {

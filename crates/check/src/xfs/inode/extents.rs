@@ -24,6 +24,8 @@ pub(crate) struct Mapping {
     pub(crate) count: u64,
     /// Blocks, those of the btree included.
     pub(crate) blocks: u64,
+    /// Blocks of the extents that lie past the end of the source.
+    pub(crate) cut: u64,
     /// The last extent.
     last: Option<Extent>,
     /// End of the last extent that is not past the end of the file by preallocation.
@@ -35,7 +37,7 @@ impl Mapping {
     pub(crate) fn clear(&mut self, keep: bool) {
         self.extents.clear();
         self.keep = keep;
-        (self.count, self.blocks, self.end) = (0, 0, 0);
+        (self.count, self.blocks, self.end, self.cut) = (0, 0, 0, 0);
         self.last = None;
     }
 
@@ -102,6 +104,7 @@ pub(crate) fn list(
             ..claim
         };
         if !realtime {
+            mapping.cut += rules.cut(&extent);
             sink.claim(&claim);
         } else if let Some(problem) = sink.claim_realtime(&claim) {
             sink.find(about(it, problem, fork, &extent));

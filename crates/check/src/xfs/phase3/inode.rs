@@ -21,8 +21,8 @@ use crate::xfs::volume::Volume;
 use crate::xfs::worker::Worker;
 use crate::xfs::xfs_repair::log::Log;
 use crate::xfs::xfs_repair::problems::{
-    ATTR_ROOT_HOLE, DIR_BEYOND, DIR_BLOCK_MISSING, DIR_SHAPE, DIR_SIZE_BLOCKS, FILE_SIZE_EXTENT,
-    INODE_CLEAR_RBM, INODE_CLEAR_RSUM, LINK_HOLE,
+    ATTR_ROOT_HOLE, DIR_BEYOND, DIR_BLOCK_MISSING, DIR_SHAPE, DIR_SIZE_BLOCKS, FILE_CUT,
+    FILE_SIZE_EXTENT, INODE_CLEAR_RBM, INODE_CLEAR_RSUM, LINK_HOLE,
 };
 
 /// Blocks that a thread queues before it shares them.
@@ -141,6 +141,7 @@ impl<'a, 'v> Judge<'a, 'v> {
             return;
         }
         self.settle(rank, kind);
+        self.past_the_end(it);
         self.links(rank, it);
         self.usage(it);
         self.counts.inodes += 1;
@@ -219,6 +220,17 @@ impl<'a, 'v> Judge<'a, 'v> {
             if self.quotas[kind] {
                 self.worker.gathered.usage.add(kind as u8, id, amount);
             }
+        }
+    }
+
+    /// Blocks that the image or device has not.
+    fn past_the_end(&mut self, it: &Subject<'_>) {
+        let blocks = self.forks.data.cut + self.forks.attr.cut;
+        if blocks > 0 {
+            let bytes = words::bytes(blocks << self.volume.geo.block_log);
+            let note = format!("{bytes} of it lie past the end of the image");
+            self.worker
+                .own(it.about(&FILE_CUT).found(blocks).blocks(blocks).note(note));
         }
     }
 

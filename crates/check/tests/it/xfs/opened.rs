@@ -150,3 +150,32 @@ fn one_allocation_group() {
     let text = report::text(&found, Judge::Reference, Shown::default());
     assert!(!text.contains("then repair"), "{text}");
 }
+
+/// A file whose blocks a copy that ended early has not is named.
+#[test]
+fn a_file_past_the_end_is_named() {
+    if !tools() {
+        return;
+    }
+    let image = forged("300M", "", "files = 60\nfile_size = [[\"2M-3M\", 1]]\n");
+    let sound = report(&image.image, 1);
+    assert_eq!(lines(&sound), Vec::<String>::new());
+    let file = File::options().write(true).open(&image.image).unwrap();
+    // The last of four groups begins at 225 MiB, with its inodes.
+    file.set_len(245 << 20).unwrap();
+    let found = chosen(&image);
+    let list = found.findings.list.iter();
+    let cut: Vec<_> = list
+        .filter(|finding| finding.problem.name == "XFS-FILE-CUT")
+        .collect();
+    assert!(!cut.is_empty(), "{:#?}", lines(&found));
+    let affected = &found.affected.files;
+    assert_eq!(affected.len(), cut.len(), "{affected:#?}");
+    let first = &affected[0];
+    assert!(
+        first.path.is_some() && first.bytes > 0 && first.bytes <= 3 << 20,
+        "{first:?}"
+    );
+    let text = report::text(&found, Judge::Strict, Shown::default());
+    assert!(text.contains("past the end of the image"), "{text}");
+}
