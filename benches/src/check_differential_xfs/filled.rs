@@ -10,8 +10,8 @@ use rustix::fs::{XattrFlags, setxattr};
 
 use super::Devices;
 
-/// Bytes of the images.
-const SIZE: u64 = 400 << 20;
+/// Bytes of the images: room for a log of 2000 blocks of 64 KiB.
+const SIZE: u64 = 512 << 20;
 /// Bytes of a device for the log or for the realtime part.
 const DEVICE: u64 = 64 << 20;
 

@@ -36,7 +36,7 @@ const FILLED: [(&str, &[&str]); 8] = [
     ),
     ("sectors", &["-s", "size=4096", "-m", "rmapbt=1"]),
     ("large", &["-b", "size=64k", "-m", "rmapbt=1"]),
-    ("one-group", &["-d", "agcount=1"]),
+    ("one-group", &["--unsupported", "-d", "agcount=1"]),
     (REALTIME, &["-m", "reflink=0"]),
     (LOG, &[]),
 ];

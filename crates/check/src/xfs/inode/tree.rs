@@ -106,8 +106,8 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
     }
 
     fn root(&mut self, root: &ForkRoot<'_>, level: u16, count: usize) -> bool {
-        let children: Vec<u64> = (0..count).map(|nth| root.pointer(nth)).collect();
-        let children = self.reached(children);
+        let pointers: Vec<u64> = (0..count).map(|nth| root.pointer(nth)).collect();
+        let children = self.reached(&pointers);
         let mut before = None;
         for (nth, child) in children.iter().enumerate() {
             if !self.rules.geometry.is_block(*child) {
@@ -115,7 +115,8 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
                 self.sink.find(finding.found(*child));
                 return false;
             }
-            if !self.block(*child, &children[nth + 1..], level - 1, true) {
+            let next = &children[nth + 1..];
+            if !self.block((*child, pointers[nth]), next, level - 1, true) {
                 return false;
             }
             let (key, first) = (root.key(nth), self.levels[usize::from(level) - 1].first);
@@ -134,8 +135,9 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
     }
 
     /// Pointers without the bits that `xfs_repair` drops.
-    fn reached(&mut self, mut children: Vec<u64>) -> Vec<u64> {
+    fn reached(&mut self, pointers: &[u64]) -> Vec<u64> {
         let geometry = &self.rules.geometry;
+        let mut children = pointers.to_vec();
         for child in &mut children {
             let reached = geometry.reached(*child);
             if reached != *child && geometry.is_block(reached) {
@@ -173,21 +175,27 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
         true
     }
 
-    fn block(&mut self, block: u64, next: &[u64], level: u16, below_root: bool) -> bool {
+    /// Walks a block, given with the pointer that leads to it.
+    fn block(
+        &mut self,
+        (block, pointer): (u64, u64),
+        next: &[u64],
+        level: u16,
+        below_root: bool,
+    ) -> bool {
         let Some(buffer) = self.blocks.read(level, block, next) else {
             let finding = self.about(&BMBT_CRC, block);
             self.sink.find(finding.note("it cannot be read"));
             return false;
         };
-        let sound = self.contents(block, &buffer, level, below_root);
+        let sound = self.header(block, &buffer, level)
+            && self.siblings((block, pointer), &buffer, level)
+            && self.contents(block, &buffer, level, below_root);
         self.blocks.give_back(buffer);
         sound
     }
 
     fn contents(&mut self, block: u64, bytes: &[u8], level: u16, below_root: bool) -> bool {
-        if !self.header(block, bytes, level) || !self.siblings(block, bytes, level) {
-            return false;
-        }
         self.take(block);
         self.mapping.blocks += 1;
         let count = usize::from(be16(bytes, 6));
@@ -244,12 +252,13 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
         true
     }
 
-    fn siblings(&mut self, block: u64, bytes: &[u8], level: u16) -> bool {
+    /// Blocks name their neighbours as the pointers from above name them, with all bits.
+    fn siblings(&mut self, (block, pointer): (u64, u64), bytes: &[u8], level: u16) -> bool {
         let (left, right) = (be64(bytes, 8), be64(bytes, 16));
         let before = self.levels[usize::from(level)];
-        if before.block != NULL_FSBLOCK && before.right != block {
+        if before.block != NULL_FSBLOCK && before.right != pointer {
             let finding = self.about(&BMBT_RIGHT, before.block).found(before.right);
-            self.sink.find(finding.expected(block));
+            self.sink.find(finding.expected(pointer));
             return false;
         }
         if left != before.block {
@@ -258,7 +267,7 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
             return false;
         }
         let level = &mut self.levels[usize::from(level)];
-        (level.block, level.right) = (block, right);
+        (level.block, level.right) = (pointer, right);
         true
     }
 
@@ -311,10 +320,10 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
 
     fn node(&mut self, block: u64, bytes: &[u8], level: u16, count: usize) -> bool {
         let geometry = &self.rules.geometry;
-        let children: Vec<u64> = (0..count)
+        let pointers: Vec<u64> = (0..count)
             .map(|nth| btree::fork_pointer(geometry, bytes, nth))
             .collect();
-        let children = self.reached(children);
+        let children = self.reached(&pointers);
         let below = usize::from(level) - 1;
         for (nth, child) in children.iter().enumerate() {
             if !self.rules.geometry.is_block(*child) {
@@ -322,7 +331,8 @@ impl<S: Sink, B: Blocks> Walk<'_, S, B> {
                     .find(self.about(&BMBT_POINTER, block).found(*child));
                 return false;
             }
-            if !self.block(*child, &children[nth + 1..], level - 1, false) {
+            let next = &children[nth + 1..];
+            if !self.block((*child, pointers[nth]), next, level - 1, false) {
                 return false;
             }
             let (key, first) = (

@@ -544,3 +544,26 @@ fn a_free_map_under_a_wrong_checksum() {
     disk.change(at, size, size, |bytes| put(bytes, 12, &sum));
     expect(&image, "XFS-ATTR-LEAF-CRC", false);
 }
+
+/// `xfs_repair` follows a pointer of a fork's btree without the bits above those of groups, and compares the neighbours with all of it.
+#[test]
+fn a_pointer_of_a_fork_with_a_high_bit() {
+    if !tools() {
+        return;
+    }
+    let profile = PROFILE
+        .replace("[\"40k-90k\", 1]", "[\"2M-3M\", 1]")
+        .replace("files = 6000", "files = 100");
+    let image = forged("400M", "", &profile);
+    let disk = Disk::open(&image.image);
+    let room = |inode: &dinode::Inode<'_>| (inode.data_fork().len() - 4) / 16;
+    let file = disk.find(|inode| {
+        inode.file_type() == dinode::mode::REGULAR
+            && inode.format() == dinode::Format::Btree as u8
+            && be16(inode.data_fork(), 2) > 1
+    });
+    let sound = disk.inode_bytes(file);
+    let second = 176 + 4 + 8 * room(&dinode::Inode::new(&disk.geo, &sound)) + 8;
+    disk.inode(file, |bytes| bytes[second] |= 0x80);
+    expect(&image, "XFS-BMBT-RIGHT", true);
+}
