@@ -25,6 +25,7 @@ mod blocks;
 mod chain_map;
 mod cluster_set;
 mod coverage;
+mod forecast;
 pub mod fsck_ocfs2;
 mod inode_map;
 mod lookup;
@@ -53,6 +54,7 @@ use ondisk::ocfs2::Superblock;
 use ondisk::ocfs2::superblock::{BLOCK, BLOCK_SIZES, SIZE};
 
 use crate::frame::failure::Failure;
+use crate::frame::forecast::Forecast;
 use crate::frame::observer::Observer;
 use crate::frame::options::Options;
 use crate::frame::pass::Pass;
@@ -80,6 +82,10 @@ impl crate::Checker for Checker {
         observer: &dyn Observer,
     ) -> Result<Report, Failure> {
         check(source, options, observer)
+    }
+
+    fn forecast(&self, source: &dyn BlockSource, options: &Options) -> Result<Forecast, String> {
+        forecast::forecast(source, options)
     }
 
     fn advice(&self, source: &dyn BlockSource, report: &Report, target: &Target) -> Vec<Step> {

@@ -6,10 +6,9 @@
 //! them. What a program computes for each inode and each name is a constant of each program, measured on an AMD EPYC
 //! of 2.6 GHz; the interval allows for CPUs from half to twice as fast, and for a machine as busy as it is now.
 
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use blockio::{BlockSource, Content, Piece, Span};
+use blockio::{BlockSource, Span};
 use ondisk::ext4::group_descriptor::{BLOCK_UNINIT, INODE_UNINIT};
 use ondisk::ext4::{FileType, Inode};
 
@@ -19,7 +18,10 @@ use super::pass0;
 use super::pass1::plan;
 use super::volume::Volume;
 use crate::frame::failure::Failure;
-use crate::frame::forecast::{Forecast, Interval, Needs, Sample, cpu_share, measured, reading};
+use crate::frame::forecast::{
+    Forecast, Interval, LONG, Load, Needs, OneByOne, Sample, Seen, Tally, cpu_share, measured,
+    random,
+};
 use crate::frame::memory::fit;
 use crate::frame::options::Options;
 
@@ -29,10 +31,6 @@ const PLACES: usize = 8;
 const NEIGHBOURS: usize = 8;
 /// Bytes of one table that are read at most.
 const TABLE: u64 = 4 << 20;
-/// Time that the parallel part takes at most, roughly; the other parts take a quarter each.
-const LONG: Duration = Duration::from_secs(2);
-/// Directories that are looked at.
-const DIRECTORIES: usize = 200;
 /// Bytes that are read one request after the other.
 const SERIAL: u64 = 16 << 20;
 /// Bytes of such a request: the kernel's usual readahead.
@@ -97,24 +95,35 @@ pub(crate) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
     let volume = &volume;
     let basis = basis(volume);
     let begin = Instant::now();
-    let mut seen = Seen::default();
-    let rates = parallel(volume, &mut seen);
+    let (mut seen, mut sampled) = (Seen::default(), Places::default());
+    let rates = parallel(volume, &mut seen, &mut sampled);
+    let counts = &seen.tally;
+    let serial = OneByOne {
+        request: REQUEST,
+        each: SERIAL / sampled.ends.len().max(1) as u64,
+        holes: TABLE,
+    };
+    let (serial_rate, serial_bytes) = serial.measure(volume.source, &sampled.ends);
     let mut sample = Sample {
-        groups: seen.groups,
+        groups: sampled.groups,
         parallel_rate: rates,
-        serial_rate: serial(volume, &mut seen),
+        serial_rate,
         cpu_share: cpu_share(volume.options.threads),
-        holes: seen.holes as f64 / (seen.holes + seen.bytes).max(1) as f64,
+        holes: seen.holes(),
         ..Sample::default()
     };
-    sample.random_read = random(volume, &mut seen);
-    sample.bytes = seen.bytes;
-    sample.seconds = begin.elapsed().as_secs_f64();
     let block = u64::from(volume.geometry.block_size);
-    let mean = if seen.directories == 0 {
+    let (random_read, reads) = random(&counts.blocks, |number| {
+        let mut buffer = vec![0; block as usize];
+        volume.source.read_at(&mut buffer, number * block).is_ok()
+    });
+    sample.random_read = random_read;
+    sample.bytes = seen.bytes + serial_bytes + reads * block;
+    sample.seconds = begin.elapsed().as_secs_f64();
+    let mean = if counts.directories == 0 {
         block as f64
     } else {
-        seen.directory_bytes as f64 / seen.directories as f64
+        counts.directory_bytes as f64 / counts.directories as f64
     };
     let directory_bytes = (basis.directories as f64 * mean.max(block as f64)) as u64;
     let stated_total = stated.total();
@@ -124,10 +133,18 @@ pub(crate) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
         .filter(|(part, _)| matches!(*part, "rest" | "buffers"))
         .map(|(_, bytes)| *bytes)
         .sum();
+    let load = |work: Work| Load {
+        bytes: basis.table_bytes as f64 * (1.0 - sample.holes)
+            + (directory_bytes + basis.bitmap_bytes) as f64,
+        start: work.start,
+        work: work.seconds(&basis),
+        directories: basis.directories,
+    };
+    let (threads, depth) = (volume.options.threads, volume.options.sweep.depth);
     let programs = vec![
         Needs {
             program: "fslab check",
-            seconds: own(volume, &basis, directory_bytes, &sample),
+            seconds: load(OWN).in_parallel(threads, depth, &sample),
             memory: Interval {
                 low: (stated_total - spare) as f64 * 0.5 + f64::from(4 << 20),
                 likely: (stated_total - spare / 2) as f64,
@@ -136,7 +153,7 @@ pub(crate) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
         },
         Needs {
             program: "e2fsck -fn",
-            seconds: e2fsck(&basis, directory_bytes, &sample),
+            seconds: load(E2FSCK).one_by_one(1.0, &sample),
             memory: e2fsck_memory(&basis),
         },
     ];
@@ -178,22 +195,33 @@ fn basis(volume: &Volume<'_>) -> Basis {
     basis
 }
 
-/// What the sample saw.
+/// What the inodes of the sample are.
 #[derive(Default)]
-struct Seen {
-    groups: u64,
-    bytes: u64,
-    holes: u64,
+struct Counts {
     directories: u64,
     directory_bytes: u64,
     /// First blocks of directories.
     blocks: Vec<u64>,
+}
+
+impl Tally for Counts {
+    fn add(&mut self, other: Counts) {
+        self.directories += other.directories;
+        self.directory_bytes += other.directory_bytes;
+        self.blocks.extend(other.blocks);
+    }
+}
+
+/// The places of the sample.
+#[derive(Default)]
+struct Places {
+    groups: u64,
     /// Where the sampled tables end: what follows was not read.
     ends: Vec<u64>,
 }
 
 /// Reads tables of neighbouring groups in several places, as pass 1 reads them. The rates of the places.
-fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
+fn parallel(volume: &Volume<'_>, seen: &mut Seen<Counts>, sampled: &mut Places) -> Interval {
     let tables: Vec<(u32, plan::Table)> = (0..volume.geometry.groups)
         .filter_map(|group| Some((group, plan::table(volume, group)?)))
         .collect();
@@ -201,7 +229,7 @@ fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
     let mut rates = Vec::new();
     for place in places(tables.len()) {
         let block = u64::from(volume.geometry.block_size);
-        let spans: Vec<Span> = tables[place]
+        let mut spans: Vec<Span> = tables[place]
             .iter()
             .map(|(group, table)| {
                 let bytes = u64::from(table.inodes) * u64::from(volume.geometry.inode_size);
@@ -212,7 +240,11 @@ fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
                 }
             })
             .collect();
-        rates.extend(one_place(volume, spans, seen));
+        sampled.groups += spans.len() as u64;
+        spans.sort_unstable_by_key(|span| span.range.start);
+        sampled.ends.extend(spans.last().map(|span| span.range.end));
+        let look = |counts: &mut Counts, data: &[u8]| look(volume, counts, data);
+        rates.extend(seen.read(&volume.sweeper(), spans, look));
         if begin.elapsed() > LONG {
             break;
         }
@@ -233,44 +265,8 @@ fn places(tables: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
         .map(move |i| i * stride..(i * stride + NEIGHBOURS).min(tables))
 }
 
-fn one_place(volume: &Volume<'_>, mut spans: Vec<Span>, seen: &mut Seen) -> Option<f64> {
-    seen.groups += spans.len() as u64;
-    spans.sort_unstable_by_key(|span| span.range.start);
-    seen.ends.extend(spans.last().map(|span| span.range.end));
-    let begin = Instant::now();
-    let swept = volume.sweep().run(
-        volume.source,
-        spans,
-        |_| Seen::default(),
-        |part: &mut Seen, piece: Piece<'_>| {
-            look(volume, part, &piece);
-            ControlFlow::Continue(())
-        },
-    );
-    let seconds = begin.elapsed().as_secs_f64();
-    let mut bytes = 0;
-    for part in swept.ok()?.states {
-        bytes += part.bytes;
-        seen.bytes += part.bytes;
-        seen.holes += part.holes;
-        seen.directories += part.directories;
-        seen.directory_bytes += part.directory_bytes;
-        seen.blocks.extend(part.blocks);
-    }
-    (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
-}
-
-/// Counts the directories of a piece of an inode table.
-fn look(volume: &Volume<'_>, seen: &mut Seen, piece: &Piece<'_>) {
-    let data = match piece.content {
-        Content::Data(data) => data,
-        Content::Hole(len) => {
-            seen.holes += len;
-            return;
-        }
-        Content::Failed(_) => return,
-    };
-    seen.bytes += data.len() as u64;
+/// Counts the directories of a part of an inode table.
+fn look(volume: &Volume<'_>, counts: &mut Counts, data: &[u8]) {
     let size = volume.geometry.inode_size;
     for bytes in data.chunks_exact(usize::from(size)) {
         let Ok(inode) = Inode::read(bytes, size) else {
@@ -279,9 +275,10 @@ fn look(volume: &Volume<'_>, seen: &mut Seen, piece: &Piece<'_>) {
         if inode.file_type() != Some(FileType::Directory) || inode.raw().i_links_count.get() == 0 {
             continue;
         }
-        seen.directories += 1;
-        seen.directory_bytes += inode.size().min(1 << 30);
-        seen.blocks
+        counts.directories += 1;
+        counts.directory_bytes += inode.size().min(1 << 30);
+        counts
+            .blocks
             .extend(first_block(&inode).filter(|block| volume.is_block(*block)));
     }
 }
@@ -298,112 +295,6 @@ fn first_block(inode: &Inode<'_>) -> Option<u64> {
         }
         ondisk::ext4::inode::Content::BlockMap => Some(words[0].into()),
         _ => None,
-    }
-}
-
-/// Bytes per second of one request after the other, past the tables that were read.
-fn serial(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
-    let mut buffer = vec![0; REQUEST as usize];
-    let (begin, mut bytes) = (Instant::now(), 0);
-    let len = volume.source.len();
-    let each = SERIAL / seen.ends.len().max(1) as u64;
-    for end in seen.ends.clone() {
-        let mut at = end;
-        while at < end + each && begin.elapsed() < LONG / 4 {
-            let Some(data) = volume
-                .source
-                .next_data(at)
-                .filter(|data| data.start < end + TABLE)
-            else {
-                break;
-            };
-            at = data.start.max(at);
-            if at + REQUEST > data.end.min(len) || volume.source.read_at(&mut buffer, at).is_err() {
-                break;
-            }
-            at += REQUEST;
-            bytes += REQUEST;
-        }
-    }
-    let seconds = begin.elapsed().as_secs_f64();
-    seen.bytes += bytes;
-    if bytes < 4 * REQUEST || seconds <= 0.0 {
-        return 0.0;
-    }
-    bytes as f64 / seconds
-}
-
-/// Seconds of one read of one block at random places: first blocks of directories.
-fn random(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
-    let block = volume.block_size();
-    let mut buffer = vec![0; block];
-    let stride = (seen.blocks.len() / DIRECTORIES).max(1);
-    let mut blocks: Vec<u64> = seen.blocks.iter().copied().step_by(stride).collect();
-    // Never in the order of the device, in which it would read ahead.
-    blocks.sort_by_key(|block| block.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let (begin, mut reads) = (Instant::now(), 0_u32);
-    for number in blocks {
-        if begin.elapsed() > LONG / 4 {
-            break;
-        }
-        if volume
-            .source
-            .read_at(&mut buffer, number * block as u64)
-            .is_ok()
-        {
-            reads += 1;
-        }
-    }
-    seen.bytes += u64::from(reads) * block as u64;
-    if reads == 0 {
-        return 0.0;
-    }
-    begin.elapsed().as_secs_f64() / f64::from(reads)
-}
-
-/// Time of this checker: it reads while it computes, in all threads.
-fn own(volume: &Volume<'_>, basis: &Basis, directory_bytes: u64, sample: &Sample) -> Interval {
-    let data = 1.0 - sample.holes;
-    let bytes = basis.table_bytes as f64 * data + (directory_bytes + basis.bitmap_bytes) as f64;
-    let threads = volume.options.threads.max(1) as f64;
-    let work = OWN.seconds(basis) / threads;
-    let rate = sample.parallel_rate;
-    let (fast, likely, slow) = (
-        reading(bytes, rate.high),
-        reading(bytes, rate.likely),
-        reading(bytes, rate.low),
-    );
-    let busy = work / sample.cpu_share;
-    // Directories that are not neighbours are read one at a time by each request in flight.
-    let depth = volume.options.sweep.depth.max(1) as f64;
-    let scattered = basis.directories as f64 * sample.random_read / depth;
-    Interval {
-        low: 0.5 * (OWN.start + fast.max(work / 2.0)),
-        likely: OWN.start + likely.max(busy) + 0.25 * scattered,
-        high: 1.4 * (2.0 * OWN.start / sample.cpu_share + slow + 2.0 * busy + scattered),
-    }
-}
-
-/// Time of e2fsck: one thread; its readahead hides a part of the waiting.
-fn e2fsck(basis: &Basis, directory_bytes: u64, sample: &Sample) -> Interval {
-    let bytes = basis.table_bytes as f64 * (1.0 - sample.holes)
-        + (directory_bytes + basis.bitmap_bytes) as f64;
-    let serial = if sample.serial_rate > 0.0 {
-        sample.serial_rate
-    } else {
-        sample.parallel_rate.low
-    };
-    let work = E2FSCK.seconds(basis);
-    let busy = work / sample.cpu_share;
-    let (fast, slow) = (
-        reading(bytes, sample.parallel_rate.high.max(serial)),
-        reading(bytes, serial.min(sample.parallel_rate.low)),
-    );
-    let scattered = basis.directories as f64 * sample.random_read;
-    Interval {
-        low: 0.5 * (E2FSCK.start + fast.max(work)),
-        likely: E2FSCK.start + reading(bytes, serial).max(fast) * 0.7 + busy + 0.3 * scattered,
-        high: 1.4 * (2.0 * E2FSCK.start / sample.cpu_share + slow + 1.6 * busy + scattered),
     }
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::report::lines::{bytes, grouped};
-pub(crate) use measure::{cpu_share, measured, reading};
+pub(crate) use measure::{LONG, Load, OneByOne, Seen, Tally, cpu_share, measured, random};
 
 /// A value that is not known exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -14,6 +14,7 @@ use super::refused::Refused;
 use crate::frame::failure::Failure;
 use crate::frame::memory::Guard;
 use crate::frame::options::Options;
+use crate::frame::sweep::Sweeper;
 use progress::Progress;
 
 /// An opened volume.
@@ -96,6 +97,16 @@ impl Volume<'_> {
             threads: self.options.threads,
             block: self.block_size() as u32,
             ..self.options.sweep.clone()
+        }
+    }
+
+    /// Reads runs of blocks so.
+    pub(crate) fn sweeper(&self) -> Sweeper<'_> {
+        Sweeper {
+            source: self.source,
+            sweep: self.sweep(),
+            progress: self.progress,
+            guard: &self.guard,
         }
     }
 

@@ -7,9 +7,9 @@
 
 mod named;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use blockio::{BlockSource, Content, Piece, Span};
+use blockio::{BlockSource, Span};
 use ondisk::bytes::be16;
 use ondisk::xfs::btree::Tree;
 use ondisk::xfs::dinode::{Format, Inode, MAGIC, mode};
@@ -24,23 +24,21 @@ use super::recovery::Journal;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use crate::Silent;
-use crate::frame::forecast::{Forecast, Interval, Needs, Sample, cpu_share, measured, reading};
+use crate::frame::forecast::{
+    Forecast, Interval, LONG, Load, Needs, OneByOne, Sample, Seen, Tally, cpu_share, measured,
+    random,
+};
 use crate::frame::memory::fit;
 use crate::frame::options::Options;
-use crate::frame::sweep::Crew;
 
 /// Allocation groups that are looked at.
 const PLACES: u32 = 8;
 /// Bytes of inodes that are read in each.
 const INODES: u64 = 4 << 20;
-/// Time that the parallel part takes at most, roughly; the other parts take a quarter each.
-const LONG: Duration = Duration::from_secs(2);
-/// Directories that are looked at.
-const DIRECTORIES: usize = 200;
 /// Bytes of a request of the part that reads one after the other: xfs_repair reads clusters of inodes about so large.
 const REQUEST: u64 = 16 << 10;
-/// Requests of that part in each place.
-const SERIAL: u64 = 128;
+/// Bytes of that part in each place.
+const SERIAL: u64 = 128 * REQUEST;
 /// Bytes of names of an inode in the directory that names it, hash entry included.
 const NAME: u64 = 40;
 
@@ -70,26 +68,37 @@ impl Work {
     }
 }
 
-/// What the sample saw.
+/// What the inodes of the sample are.
 #[derive(Default)]
-struct Seen {
-    groups: u64,
-    bytes: u64,
-    /// Those of inodes alone.
-    bytes_of_inodes: u64,
-    holes: u64,
+struct Counts {
     inodes: u64,
     directories: u64,
     directory_blocks: u64,
     /// Blocks of attributes and of targets of links.
     other_blocks: u64,
-    /// Bytes between chunks that are read with them.
-    between: u64,
     /// Where the blocks are that phase 6 reads: first byte and bytes.
     named: Vec<(u64, u64)>,
     /// First blocks of directories.
     blocks: Vec<u64>,
-    /// Where the sampled inodes end.
+}
+
+impl Tally for Counts {
+    fn add(&mut self, other: Counts) {
+        self.inodes += other.inodes;
+        self.directories += other.directories;
+        self.directory_blocks += other.directory_blocks;
+        self.other_blocks += other.other_blocks;
+        self.blocks.extend(other.blocks);
+        self.named.extend(other.named);
+    }
+}
+
+/// The places of the sample.
+#[derive(Default)]
+struct Places {
+    /// Bytes between chunks that are read with them.
+    between: u64,
+    /// Where the sampled inodes end, one for each group.
     ends: Vec<u64>,
 }
 
@@ -112,24 +121,40 @@ pub(super) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
         .total();
     let volume = &*volume;
     let begin = Instant::now();
-    let mut seen = Seen::default();
+    let (mut seen, mut places) = (Seen::default(), Places::default());
+    let parallel_rate = parallel(volume, &mut seen, &mut places);
+    let serial = OneByOne {
+        request: REQUEST,
+        each: SERIAL,
+        holes: 1,
+    };
+    let (serial_rate, serial_bytes) = serial.measure(volume.source, &places.ends);
     let mut sample = Sample {
-        parallel_rate: parallel(volume, &mut seen),
-        serial_rate: serial(volume, &mut seen),
+        parallel_rate,
+        serial_rate,
         cpu_share: cpu_share(volume.options.threads),
-        holes: seen.holes as f64 / (seen.holes + seen.bytes).max(1) as f64,
-        groups: seen.groups,
+        holes: seen.holes(),
+        groups: places.ends.len() as u64,
         ..Sample::default()
     };
-    sample.random_read = random(volume, &mut seen);
-    sample.bytes = seen.bytes;
+    let (random_read, reads) = random(&seen.tally.blocks, |block| volume.read(block, 1).is_ok());
+    sample.random_read = random_read;
+    sample.bytes = seen.bytes + serial_bytes + reads * u64::from(volume.geo.block_size);
     sample.seconds = begin.elapsed().as_secs_f64();
-    let between = named::between(volume, &mut seen.named);
-    let basis = Basis::new(volume, &seen, between);
+    let between = named::between(volume, &mut seen.tally.named);
+    let basis = Basis::new(volume, &seen, &places, between);
+    let load = |work: Work, between: f64| Load {
+        bytes: basis.bytes(sample.holes) + between,
+        start: work.start,
+        work: work.seconds(basis.inodes, basis.groups),
+        directories: basis.directories,
+    };
+    let between = (basis.between + basis.between_named) as f64;
+    let (threads, depth) = (volume.options.threads, volume.options.sweep.depth);
     let programs = vec![
         Needs {
             program: "fslab check",
-            seconds: own(volume, &basis, &sample),
+            seconds: load(OWN, between).in_parallel(threads, depth, &sample),
             memory: Interval {
                 low: stated as f64 * 0.25,
                 likely: stated as f64 * 0.6,
@@ -138,7 +163,8 @@ pub(super) fn forecast(source: &dyn BlockSource, options: &Options) -> Result<Fo
         },
         Needs {
             program: "xfs_repair -n",
-            seconds: xfs_repair(&basis, &sample),
+            // Inodes and directories twice, what was read before mostly from its cache.
+            seconds: load(XFS_REPAIR, 0.0).one_by_one(2.0, &sample),
             memory: xfs_repair_memory(&basis),
         },
     ];
@@ -174,28 +200,29 @@ struct Basis {
 }
 
 impl Basis {
-    fn new(volume: &Volume<'_>, seen: &Seen, between_named: f64) -> Basis {
+    fn new(volume: &Volume<'_>, seen: &Seen<Counts>, places: &Places, between_named: f64) -> Basis {
+        let counts = &seen.tally;
         let (sb, geo) = (&volume.sb, &volume.geo);
         let room = geo.blocks.saturating_mul(1 << geo.inopb_log);
         let all = sb.sb_icount.get().min(room);
         let inodes = all.saturating_sub(sb.sb_ifree.get());
-        let share = |part: u64| part as f64 / seen.inodes.max(1) as f64;
-        let directories = (inodes as f64 * share(seen.directories)) as u64;
+        let share = |part: u64| part as f64 / counts.inodes.max(1) as f64;
+        let directories = (inodes as f64 * share(counts.directories)) as u64;
         let of_blocks = |blocks: u64| inodes as f64 * share(blocks) * f64::from(geo.block_size);
-        let sampled = of_blocks(seen.directory_blocks);
+        let sampled = of_blocks(counts.directory_blocks);
         // Directories of the sample may lie elsewhere than the files that they name.
         let names = inodes.saturating_mul(NAME);
         let trees = (all / u64::from(CHUNK)) * 40 + u64::from(geo.ag_count) * 8 * 4096;
         let table_bytes = all << geo.inode_log;
-        let looked_at = (seen.bytes_of_inodes + seen.holes).max(1) as f64;
+        let looked_at = (seen.bytes + seen.holes).max(1) as f64;
         let directory_bytes = (sampled as u64).max(names / 2).min(names.saturating_mul(4));
-        let other_bytes = of_blocks(seen.other_blocks) as u64;
+        let other_bytes = of_blocks(counts.other_blocks) as u64;
         Basis {
             inodes,
             directories: directories.max(1),
             groups: geo.ag_count.into(),
             table_bytes,
-            between: (table_bytes as f64 * seen.between as f64 / looked_at) as u64,
+            between: (table_bytes as f64 * places.between as f64 / looked_at) as u64,
             between_named: ((directory_bytes + other_bytes) as f64 * between_named) as u64,
             other_bytes,
             directory_bytes,
@@ -253,7 +280,7 @@ fn chunks(volume: &Volume<'_>, ag: u32) -> Vec<Chunk> {
 }
 
 /// Reads inodes of several groups as phase 3 reads them. The rates of the places.
-fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
+fn parallel(volume: &Volume<'_>, seen: &mut Seen<Counts>, places: &mut Places) -> Interval {
     let geo = &volume.geo;
     let count = geo.ag_count.min(PLACES);
     let begin = Instant::now();
@@ -278,13 +305,14 @@ fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
         let gaps = spans
             .windows(2)
             .map(|pair| pair[1].range.start.saturating_sub(pair[0].range.end));
-        seen.between += gaps.filter(|bytes| *bytes <= gap).sum::<u64>();
+        places.between += gaps.filter(|bytes| *bytes <= gap).sum::<u64>();
         let Some(end) = spans.last().map(|span| span.range.end) else {
             continue;
         };
-        seen.ends.push(end);
-        seen.groups += 1;
-        rates.extend(one_place(volume, spans, seen));
+        places.ends.push(end);
+        let sweeper = volume.sweeper_of(geo.inode_size);
+        let look = |counts: &mut Counts, data: &[u8]| look(volume, counts, data);
+        rates.extend(seen.read(&sweeper, spans, look));
         if begin.elapsed() > LONG {
             break;
         }
@@ -292,146 +320,25 @@ fn parallel(volume: &Volume<'_>, seen: &mut Seen) -> Interval {
     measured(rates)
 }
 
-fn one_place(volume: &Volume<'_>, spans: Vec<Span>, seen: &mut Seen) -> Option<f64> {
-    let begin = Instant::now();
-    let sweeper = volume.sweeper_of(volume.geo.inode_size);
-    let parts = sweeper
-        .run(Crew::All, spans, Seen::default, |part: &mut Seen, piece| {
-            look(volume, part, piece);
-        })
-        .ok()?;
-    let seconds = begin.elapsed().as_secs_f64();
-    let mut bytes = 0;
-    for part in parts {
-        bytes += part.bytes;
-        seen.bytes += part.bytes;
-        seen.bytes_of_inodes += part.bytes;
-        seen.holes += part.holes;
-        seen.inodes += part.inodes;
-        seen.directories += part.directories;
-        seen.directory_blocks += part.directory_blocks;
-        seen.other_blocks += part.other_blocks;
-        seen.blocks.extend(part.blocks);
-        seen.named.extend(part.named);
-    }
-    (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
-}
-
-/// Counts the directories of a piece of inodes, and blocks that are read in phase 6.
-fn look(volume: &Volume<'_>, seen: &mut Seen, piece: &Piece<'_>) {
-    let data = match piece.content {
-        Content::Data(data) => data,
-        Content::Hole(len) => {
-            seen.holes += len;
-            return;
-        }
-        Content::Failed(_) => return,
-    };
-    seen.bytes += data.len() as u64;
+/// Counts the directories of a part of the inodes, and blocks that are read in phase 6.
+fn look(volume: &Volume<'_>, counts: &mut Counts, data: &[u8]) {
     for bytes in data.chunks_exact(volume.geo.inode_size as usize) {
         let inode = Inode::new(&volume.geo, bytes);
         if inode.magic() != MAGIC || inode.mode() == 0 {
             continue;
         }
-        seen.inodes += 1;
-        let other_blocks = named::list(volume, &inode, &mut seen.named);
-        seen.other_blocks += other_blocks.min(1 << 20);
+        counts.inodes += 1;
+        let other_blocks = named::list(volume, &inode, &mut counts.named);
+        counts.other_blocks += other_blocks.min(1 << 20);
         if inode.file_type() != mode::DIRECTORY {
             continue;
         }
-        seen.directories += 1;
-        seen.directory_blocks += inode.nblocks().min(1 << 20);
+        counts.directories += 1;
+        counts.directory_blocks += inode.nblocks().min(1 << 20);
         let first = Extent::read(inode.data_fork()).block;
         if inode.format() == Format::Extents as u8 && volume.geo.is_block(first) {
-            seen.blocks.push(first);
+            counts.blocks.push(first);
         }
-    }
-}
-
-/// Bytes per second of one request after the other, past the inodes that were read.
-fn serial(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
-    let mut buffer = vec![0; REQUEST as usize];
-    let (begin, mut bytes) = (Instant::now(), 0);
-    for end in &seen.ends {
-        let mut at = end.next_multiple_of(REQUEST);
-        for _ in 0..SERIAL {
-            let inside = at + REQUEST <= volume.source.len();
-            if begin.elapsed() > LONG / 4
-                || !inside
-                || volume.source.read_at(&mut buffer, at).is_err()
-            {
-                break;
-            }
-            at += REQUEST;
-            bytes += REQUEST;
-        }
-    }
-    let seconds = begin.elapsed().as_secs_f64();
-    seen.bytes += bytes;
-    if bytes < 4 * REQUEST || seconds <= 0.0 {
-        return 0.0;
-    }
-    bytes as f64 / seconds
-}
-
-/// Seconds of one read of one block at random places: first blocks of directories.
-fn random(volume: &Volume<'_>, seen: &mut Seen) -> f64 {
-    let stride = (seen.blocks.len() / DIRECTORIES).max(1);
-    let mut blocks: Vec<u64> = seen.blocks.iter().copied().step_by(stride).collect();
-    // Never in the order of the device, in which it would read ahead.
-    blocks.sort_by_key(|block| block.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let (begin, mut reads) = (Instant::now(), 0_u32);
-    for block in blocks {
-        if begin.elapsed() > LONG / 4 {
-            break;
-        }
-        reads += u32::from(volume.read(block, 1).is_ok());
-    }
-    seen.bytes += u64::from(reads) * u64::from(volume.geo.block_size);
-    if reads == 0 {
-        return 0.0;
-    }
-    begin.elapsed().as_secs_f64() / f64::from(reads)
-}
-
-/// Time of this checker: it reads while it computes, in all threads.
-fn own(volume: &Volume<'_>, basis: &Basis, sample: &Sample) -> Interval {
-    let bytes = basis.bytes(sample.holes) + (basis.between + basis.between_named) as f64;
-    let threads = volume.options.threads.max(1) as f64;
-    let work = OWN.seconds(basis.inodes, basis.groups) / threads;
-    let busy = work / sample.cpu_share;
-    let rate = sample.parallel_rate;
-    let depth = volume.options.sweep.depth.max(1) as f64;
-    let scattered = basis.directories as f64 * sample.random_read / depth;
-    Interval {
-        low: 0.5 * (OWN.start + reading(bytes, rate.high).max(work / 2.0)),
-        likely: OWN.start + reading(bytes, rate.likely).max(busy) + 0.25 * scattered,
-        high: 1.4
-            * (2.0 * OWN.start / sample.cpu_share
-                + reading(bytes, rate.low)
-                + 2.0 * busy
-                + scattered),
-    }
-}
-
-/// Time of xfs_repair: inodes and directories twice, what was read before mostly from its cache; its prefetching threads hide a part of the
-/// waiting.
-fn xfs_repair(basis: &Basis, sample: &Sample) -> Interval {
-    let bytes = basis.bytes(sample.holes);
-    let serial = if sample.serial_rate > 0.0 {
-        sample.serial_rate
-    } else {
-        sample.parallel_rate.low
-    };
-    let work = XFS_REPAIR.seconds(basis.inodes, basis.groups);
-    let busy = work / sample.cpu_share;
-    let fast = reading(bytes, sample.parallel_rate.high.max(serial));
-    let slow = reading(2.0 * bytes, serial.min(sample.parallel_rate.low));
-    let scattered = basis.directories as f64 * sample.random_read;
-    Interval {
-        low: 0.5 * (XFS_REPAIR.start + fast.max(work / 2.0)),
-        likely: XFS_REPAIR.start + reading(bytes, serial).max(fast) * 0.7 + busy + 0.3 * scattered,
-        high: 1.4 * (2.0 * XFS_REPAIR.start / sample.cpu_share + slow + 1.6 * busy + scattered),
     }
 }
 

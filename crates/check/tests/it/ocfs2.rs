@@ -7,6 +7,7 @@ mod cut;
 mod damage;
 mod differential;
 mod ends;
+mod forecast;
 mod fuzz;
 mod layout;
 mod memory;

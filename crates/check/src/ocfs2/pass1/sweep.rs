@@ -11,7 +11,7 @@ use super::inode;
 use super::scan::{self, Run};
 use super::sink::Gathered;
 use crate::frame::failure::Failure;
-use crate::frame::sweep::{Crew, Sweeper};
+use crate::frame::sweep::Crew;
 use crate::ocfs2::coverage::Coverage;
 use crate::ocfs2::fsck_ocfs2::log::Log;
 use crate::ocfs2::pass2::inline;
@@ -65,12 +65,7 @@ pub(super) fn run(
             range: first * size..(first + visited) * size,
         }
     });
-    let sweeper = Sweeper {
-        source: volume.source,
-        sweep: volume.sweep(),
-        progress: volume.progress,
-        guard: &volume.guard,
-    };
+    let sweeper = volume.sweeper();
     let shared = Mutex::new(Shared {
         state,
         again: Vec::new(),
