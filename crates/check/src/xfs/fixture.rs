@@ -57,5 +57,6 @@ pub(crate) fn rules() -> Rules {
         now: NOW,
         parents: false,
         plain: Plain::new(&geometry, NOW, [128, 129, 130, 0, 0, 0]),
+        cut_at: None,
     }
 }
