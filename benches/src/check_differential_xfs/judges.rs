@@ -1,8 +1,9 @@
 //! The two judges: the installed xfs_repair in its own process, and ours within this one.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,9 +40,12 @@ pub(crate) fn xfs_repair(image: &Path, devices: &Devices, patience: Duration) ->
     let out = File::create(&path)?;
     let mut command = Command::new("xfs_repair");
     command.args(["-n", "-f"]);
-    // Ours reads no realtime device, so xfs_repair is not given it either.
-    if let Some(device) = &devices.log {
-        command.arg("-l").arg(device);
+    for (option, device) in [("-l", &devices.log), ("-r", &devices.realtime)] {
+        command.args(
+            device
+                .iter()
+                .flat_map(|device| [OsStr::new(option), device.as_os_str()]),
+        );
     }
     let mut child = command
         .arg(image)
@@ -101,11 +105,17 @@ pub(crate) fn ours(image: &Path, devices: &Devices, patience: Duration) -> Judge
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let source = blockio::Buffered::open(image).map_err(|error| error.to_string())?;
         let observer = Deadline(Instant::now() + patience);
-        let log = devices.log.as_ref().map(blockio::Buffered::open);
-        let log = log.transpose().map_err(|error| error.to_string())?;
+        let open = |file: &Option<PathBuf>| {
+            let opened = file.as_ref().map(blockio::Buffered::open).transpose();
+            opened
+                .map(|opened| opened.map(|file| Arc::new(file) as Arc<dyn blockio::BlockSource>))
+                .map_err(|error| error.to_string())
+        };
         let checker = xfs::Checker::new(xfs::Options {
             replay: false,
-            device: log.map(|log| Arc::new(log) as Arc<dyn blockio::BlockSource>),
+            device: open(&devices.log)?,
+            realtime: open(&devices.realtime)?,
+            ..xfs::Options::default()
         });
         let report = checker.check(&source, &options, &observer);
         let report = report.map_err(|error| error.to_string())?;

@@ -71,6 +71,7 @@ use crate::frame::pass::Pass;
 use crate::frame::report::{Report, Step, Target};
 pub use recovery::Options;
 pub use run::{check, check_with};
+pub use xfs_repair::Release;
 
 /// The checker of XFS, with the options that only it has.
 #[derive(Clone, Debug, Default)]

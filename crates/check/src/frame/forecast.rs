@@ -186,7 +186,7 @@ pub fn csv(forecast: &Forecast) -> String {
 }
 
 /// Two significant digits of seconds below a minute; else as a clock.
-fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 0.0995 => format!("{s:.2} s"),
         s if s < 9.95 => format!("{s:.1} s"),

@@ -252,8 +252,10 @@ const LEAST_REQUEST: usize = 512 << 10;
 /// # Errors
 /// The maps alone are larger than the limit.
 pub(crate) fn fit(volume: &mut impl Footprint) -> Result<Estimate, Failure> {
+    let bytes = volume.bytes_to_read();
+    let bytes = bytes.saturating_mul(volume.options().times_as_large);
     if volume.options().spare_threads {
-        let requests = volume.bytes_to_read() / LEAST_REQUEST as u64;
+        let requests = bytes / LEAST_REQUEST as u64;
         let options = volume.options();
         let busy = usize::try_from(requests).unwrap_or(usize::MAX);
         let depth = options.sweep.depth;
@@ -261,7 +263,7 @@ pub(crate) fn fit(volume: &mut impl Footprint) -> Result<Estimate, Failure> {
         options.sweep.depth = options.sweep.depth.min(depth);
     }
     if volume.options().scale {
-        let most = volume.bytes_to_read() / volume.in_buffers();
+        let most = bytes / volume.in_buffers();
         while volume.sweep().memory(volume.source_geometry()) as u64 > most
             && shrink(volume, LEAST_REQUEST)
         {}

@@ -17,6 +17,8 @@ pub struct Options {
     pub sweep: Sweep,
     /// Whether requests shrink where there is little to read.
     pub scale: bool,
+    /// What is read is a sample of a filesystem so many times as large, for whose requests buffers are chosen.
+    pub times_as_large: u64,
     /// Memory limit for maps, lists and buffers, bytes; none: no limit. Counted is what the process allocates from the start of the
     /// check, so two checks in one process, or a caller that allocates meanwhile, count against each other.
     pub memory: Option<u64>,
@@ -38,6 +40,7 @@ impl Default for Options {
             spare_threads: false,
             sweep: Sweep::default(),
             scale: true,
+            times_as_large: 1,
             memory: None,
             keep: DEFAULT_KEPT,
             now: now.map_or(0, |since| {

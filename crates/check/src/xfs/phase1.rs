@@ -15,11 +15,12 @@ pub(super) use verify::{fault, has_unknown_features};
 
 use super::recovery::Journal;
 use super::volume::Volume;
+use super::xfs_repair::Release;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{
     LOG_EXTERNAL, SB_BAD_MAGIC, SB_BAD_SIZE, SB_BAD2_ZERO, SB_FEATURES2, SB_LOGSUNIT, SB_NEWER,
-    SB_READ, SB_RT_NODEV, SB_SHARED_VN, SB_SHAREDBIT, SB_TRUNCATED, SB_UNKNOWN_FEATURES,
-    SB_UNSUPPORTED, SB_V1_INODES,
+    SB_READ, SB_RT_NODEV, SB_RT_SHORT, SB_SHARED_VN, SB_SHAREDBIT, SB_TRUNCATED,
+    SB_UNKNOWN_FEATURES, SB_UNSUPPORTED, SB_V1_INODES,
 };
 use crate::frame::finding::Finding;
 use crate::frame::memory::Guard;
@@ -71,7 +72,7 @@ pub(super) fn open<'a>(
     if let Some(found) = &found {
         log.add(found.finding().group(0));
     }
-    primary(&sb, log);
+    primary(&sb, journal.release, log);
     if !is_supported(&sb, log) {
         return Opened::Unread(None);
     }
@@ -128,13 +129,28 @@ pub(super) fn open<'a>(
     };
     geometry::agree(&volume, log);
     root::check(&volume, log);
-    if sb.sb_rblocks.get() > 0 {
-        log.add(Finding::new(&SB_RT_NODEV).group(0));
-    }
+    realtime_device(&volume, log);
     if sb.log_is_external() && journal.device.is_none() {
         log.add(Finding::new(&LOG_EXTERNAL).group(0));
     }
     Opened::Volume(Box::new(volume))
+}
+
+/// The device of the realtime part: whether it was given, and is as large.
+fn realtime_device(volume: &Volume<'_>, log: &mut Log) {
+    let blocks = volume.sb.sb_rblocks.get();
+    if blocks == 0 {
+        return;
+    }
+    let bytes = blocks.saturating_mul(volume.geo.block_size.into());
+    match volume.journal.realtime.map(BlockSource::len) {
+        None => log.add(Finding::new(&SB_RT_NODEV).group(0)),
+        Some(len) if len < bytes => {
+            let finding = Finding::new(&SB_RT_SHORT).group(0);
+            log.add(finding.found(len).expected(bytes).note("bytes"));
+        }
+        Some(_) => {}
+    }
 }
 
 /// The first bytes of the source, as many as a sector may have.
@@ -149,7 +165,7 @@ fn sector(source: &dyn BlockSource) -> Option<Vec<u8>> {
 }
 
 /// Fields of the primary that are judged by themselves.
-fn primary(sb: &Superblock, log: &mut Log) {
+fn primary(sb: &Superblock, release: Release, log: &mut Log) {
     let (features2, twin) = (sb.sb_features2.get(), sb.sb_bad_features2.get());
     if twin == 0 && features2 != 0 {
         log.add(
@@ -184,7 +200,7 @@ fn primary(sb: &Superblock, log: &mut Log) {
                 .expected(1_u32),
         );
     }
-    if has_unknown_features(sb) {
+    if has_unknown_features(sb, release) {
         let note = format!(
             "compat {:#x}, ro_compat {:#x}, incompat {:#x}",
             sb.sb_features_compat.get(),

@@ -22,15 +22,20 @@ use ondisk::xfs::{Agf, Agi, Dquot, Geometry, Superblock, checksum, dquot, superb
 use progress::Progress;
 
 use super::phase2::log::{Position, Reader};
+use super::xfs_repair::Release;
 use records::{Item, Transaction};
 
-/// What is done about the log, and where it is.
+/// What is done about the log, and what is on other devices.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Whether an unreplayed log is replayed in memory, and the check judges what that leaves.
     pub replay: bool,
     /// The device or file of a log that is not in the filesystem.
     pub device: Option<Arc<dyn BlockSource>>,
+    /// The device or file of the realtime part.
+    pub realtime: Option<Arc<dyn BlockSource>>,
+    /// The release of `xfs_repair` whose verdict is followed.
+    pub release: Release,
 }
 
 impl std::fmt::Debug for Options {
@@ -38,15 +43,21 @@ impl std::fmt::Debug for Options {
         f.debug_struct("Options")
             .field("replay", &self.replay)
             .field("device", &self.device.as_ref().map(BlockSource::name))
+            .field("realtime", &self.realtime.as_ref().map(BlockSource::name))
+            .field("release", &self.release)
             .finish()
     }
 }
 
-/// Where the log is, and what was replayed of it.
+/// What is on other devices, and what was replayed of the log.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Journal<'a> {
     /// The device of an external log.
     pub(crate) device: Option<&'a dyn BlockSource>,
+    /// The device of the realtime part.
+    pub(crate) realtime: Option<&'a dyn BlockSource>,
+    /// The release whose verdict is followed.
+    pub(crate) release: Release,
     /// What was replayed; the source has it already.
     pub(crate) recovered: Option<&'a Recovered>,
     /// Why the log could not be replayed.

@@ -14,7 +14,7 @@ use super::state::State;
 use super::volume::Volume;
 use super::xfs_repair::log::Log;
 use super::xfs_repair::problems::{LOG_REPLAY, PHASE67_SKIPPED};
-use super::xfs_repair::{self, PASSES, REFERENCE};
+use super::xfs_repair::{self, PASSES};
 use super::{metadump, paths, phase1, phase2, phase3, phase4, phase5, phase6, phase7, stand_in};
 use crate::frame::failure::Failure;
 use crate::frame::finding::Finding;
@@ -81,6 +81,8 @@ fn recovered(
 ) -> Result<Report, Failure> {
     let mut journal = Journal {
         device: log.device.as_deref(),
+        realtime: log.realtime.as_deref(),
+        release: log.release,
         stand_in,
         ..Journal::default()
     };
@@ -122,11 +124,12 @@ fn check_device(
 ) -> Result<Report, Failure> {
     let counting = Counting::new(source);
     let mut meter = Meter::new(&counting, observer);
+    let release = journal.release;
     let outcome = phases(&counting, journal, options, observer, guard, &mut meter)?;
     let opened = outcome.inventory.is_some();
     let run = outcome.run.clone().unwrap_or_default();
-    let verdicts = xfs_repair::verdicts(&outcome.findings, &run, opened);
-    Ok(outcome.report(source, meter.finish(), REFERENCE, verdicts))
+    let verdicts = xfs_repair::verdicts(&outcome.findings, &run, opened, release);
+    Ok(outcome.report(source, meter.finish(), release.reference(), verdicts))
 }
 
 fn phases<'a, S: BlockSource>(

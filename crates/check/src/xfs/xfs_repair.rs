@@ -14,7 +14,10 @@ use crate::frame::pass::Pass;
 use crate::frame::problem::{Class, Problem, Severity};
 use crate::frame::verdict::{EXIT_CLEAN, EXIT_ERRORS, EXIT_STOPPED, Reference, Verdict, Verdicts};
 pub use crate::frame::verdict::{Exit, ReferenceRun as Run};
-use problems::{LOG_DIRTY, LOG_EXTERNAL, SB_NEWER, SB_ONE_AG, SB_RT_NODEV, SB_UNKNOWN_FEATURES};
+use problems::{
+    ATTR_FLAGS, ATTR_LEAF_CRC, LOG_DIRTY, LOG_EXTERNAL, RMAP_UNWRITTEN_KEY, SB_NEWER, SB_ONE_AG,
+    SB_RT_NODEV, SB_UNKNOWN_FEATURES,
+};
 
 /// The program whose verdict is followed.
 pub const REFERENCE: Reference = Reference {
@@ -23,6 +26,35 @@ pub const REFERENCE: Reference = Reference {
     command: "xfs_repair -n",
     lenience: "xfs_repair does not look for all of these, or it ended before it came to them",
 };
+
+/// A release whose verdict is followed. Where releases differ is in `xfs_repair`'s sources: attributes and reverse mappings it looks at more closely
+/// since 6.13, and it knows parent pointers and the exchange of contents; what it finds in parent pointers is not followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Release {
+    /// 6.1.0.
+    #[default]
+    V6_1,
+    /// 6.13.0.
+    V6_13,
+}
+
+impl Release {
+    pub(crate) fn reference(self) -> Reference {
+        match self {
+            Release::V6_1 => REFERENCE,
+            Release::V6_13 => Reference {
+                version: "6.13.0",
+                ..REFERENCE
+            },
+        }
+    }
+
+    /// Whether this release warns of what 6.1 passes over.
+    fn mentions(self, problem: &Problem) -> bool {
+        let more = [&ATTR_LEAF_CRC, &ATTR_FLAGS, &RMAP_UNWRITTEN_KEY];
+        self == Release::V6_13 && more.contains(&problem)
+    }
+}
 
 /// Its exit code when it warned of anything, or could not continue.
 pub const EXIT_WARNED: u8 = 1;
@@ -47,7 +79,7 @@ pub static PASSES: [Pass; 9] = [
 ];
 
 /// `xfs_repair`'s verdict and the strict one. `opened`: whether the superblock was of use.
-pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts {
+pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool, release: Release) -> Verdicts {
     if findings
         .list
         .iter()
@@ -63,7 +95,10 @@ pub(crate) fn verdicts(findings: &Findings, run: &Run, opened: bool) -> Verdicts
             strict: none,
         };
     }
-    let warned = run.ends_at.is_some() || !run.codes.is_empty();
+    let mut tallies = findings.tallies.iter();
+    let warned = run.ends_at.is_some()
+        || !run.codes.is_empty()
+        || tallies.any(|tally| release.mentions(tally.problem));
     let wrong = findings.list.iter().any(|finding| {
         let idle = finding.beyond_reference && finding.problem.severity == Severity::Cosmetic;
         finding.problem.is_fault() && !idle && !is_circumstance(finding.problem)

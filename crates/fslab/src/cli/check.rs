@@ -1,6 +1,6 @@
 //! Options of `fslab check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use study::Bytes;
@@ -12,8 +12,8 @@ use study::Bytes;
 )]
 pub(crate) struct CheckArgs {
     /// An image, or a block device that is not mounted read-write
-    #[arg(value_name = "IMAGE|DEVICE")]
-    pub(crate) target: PathBuf,
+    #[arg(value_name = "IMAGE|DEVICE", required_unless_present = "files")]
+    pub(crate) target: Option<PathBuf>,
     /// Byte offset of the filesystem in the image or device, as in 1MiB or 32256
     #[arg(long, value_name = "BYTES")]
     pub(crate) offset: Option<Bytes>,
@@ -54,6 +54,9 @@ pub(crate) struct CheckArgs {
     /// seconds; checks nothing
     #[arg(long, conflicts_with_all = ["brief", "costs", "ideal"])]
     pub(crate) estimate: bool,
+    /// Files of a filesystem that does not exist yet, as in 10M: with --estimate and --device, and --type [default: ext4]
+    #[arg(long, value_name = "N", value_parser = words::parse_count, requires = "estimate", conflicts_with_all = ["target", "offset", "superblock", "live"])]
+    pub(crate) files: Option<u64>,
     /// Findings to show for each problem (0: all that are kept); JSON and CSV have them all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
@@ -81,12 +84,15 @@ pub(crate) struct CheckArgs {
     /// Device or file of an external XFS log (xfs_repair -l)
     #[arg(long, value_name = "DEVICE")]
     pub(crate) log_device: Option<PathBuf>,
+    /// Device or file of the realtime part of XFS (xfs_repair -r)
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) rt_device: Option<PathBuf>,
     /// Check even if it is mounted read-write; the verdict is then unstable. With --device: let each read take as long as on that
     /// device
     #[arg(long)]
     pub(crate) live: bool,
     /// Also estimate how long this check would take on a modelled device of `fslab device list`
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["estimate", "brief", "ideal"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["brief", "ideal"])]
     pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) devices: super::device::DevicesFile,
@@ -111,6 +117,11 @@ pub(crate) struct CheckArgs {
 }
 
 impl CheckArgs {
+    /// What is checked.
+    pub(crate) fn target(&self) -> &Path {
+        self.target.as_deref().unwrap_or(Path::new(""))
+    }
+
     /// The option that asks for repairs.
     pub(crate) fn repairing(&self) -> Option<&'static str> {
         let asked = [(self.preen, "-p"), (self.automatic, "-a"), (self.yes, "-y")];
@@ -138,6 +149,9 @@ pub(crate) enum VerdictArg {
     /// xfs_repair -n of xfsprogs 6.1; the default verdict on XFS
     #[value(name = "xfs_repair", alias = "xfs_repair-6.1")]
     XfsRepair,
+    /// xfs_repair -n of xfsprogs 6.13
+    #[value(name = "xfs_repair-6.13")]
+    XfsRepair613,
     /// Any fault counts
     Strict,
 }

@@ -4,10 +4,11 @@ mod address_space;
 mod estimate;
 mod modelled;
 mod passes;
+mod planned;
 mod target;
 
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::check::ext4::{self, ExternalJournal, Reference};
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     if let Some(option) = args.repairing() {
         out::say(&format!(
             "fslab: {option}: fslab check never writes, so it repairs nothing; repair with: e2fsck -f {option} {}",
-            out::path(&args.target)
+            out::path(args.target())
         ));
         return Ok(exit::FSCK_USAGE);
     }
@@ -35,14 +36,32 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     })
 }
 
-fn check(args: &CheckArgs) -> anyhow::Result<u8> {
-    let target = &args.target;
-    let offset = args.offset.map_or(0, study::Bytes::get);
-    let first = target::open(target)?;
-    if args.estimate {
-        drop(first);
-        return estimate::run(args);
+/// Estimates, where that is asked for in place of a check.
+fn estimated(args: &CheckArgs) -> anyhow::Result<Option<u8>> {
+    if let Some(files) = args.files {
+        return planned::run(args, files).map(Some);
     }
+    if !args.estimate {
+        return Ok(None);
+    }
+    if args.device.is_some() {
+        out::say(
+            "fslab: --estimate with --device is for a filesystem that does not exist yet: say how many files it will have \
+             (--files), or leave one of them out",
+        );
+        return Ok(Some(exit::FSCK_USAGE));
+    }
+    target::open(args.target())?;
+    estimate::run(args).map(Some)
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<u8> {
+    let target = args.target();
+    let offset = args.offset.map_or(0, study::Bytes::get);
+    if let Some(code) = estimated(args)? {
+        return Ok(code);
+    }
+    let first = target::open(target)?;
     let mounted = device::writable(target);
     if let Some(code) = refused(args, mounted.as_ref()) {
         return Ok(code);
@@ -68,9 +87,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let source = target::from_offset(opened.source, offset).map_err(anyhow::Error::msg)?;
     let options = options(args, cached);
     let checker = checker(args, &*source)?;
-    let of_log = args.log == LogArg::ReplayInMemory || args.log_device.is_some();
-    if of_log && checker.format() != Family::Xfs {
-        out::say("fslab: --log and --log-device are for XFS; leave them out");
+    let of_xfs =
+        args.log == LogArg::ReplayInMemory || args.log_device.is_some() || args.rt_device.is_some();
+    if of_xfs && checker.format() != Family::Xfs {
+        out::say("fslab: --log, --log-device and --rt-device are for XFS; leave them out");
         return Ok(exit::FSCK_USAGE);
     }
     if let (true, CheckFormat::Text, Some(device)) = (args.live, args.format, &args.device) {
@@ -164,7 +184,7 @@ fn refused(args: &CheckArgs, mounted: Option<&device::Writable>) -> Option<u8> {
         };
         return Some(operational(&format!(
             "{}: is mounted read-write on {}; {instead}",
-            out::path(&args.target),
+            out::path(args.target()),
             out::path(&mount.mount_point)
         )));
     }
@@ -288,7 +308,8 @@ fn judge(verdict: VerdictArg) -> Judge {
         VerdictArg::E2fsck
         | VerdictArg::E2fsck1470
         | VerdictArg::FsckOcfs2
-        | VerdictArg::XfsRepair => Judge::Reference,
+        | VerdictArg::XfsRepair
+        | VerdictArg::XfsRepair613 => Judge::Reference,
         VerdictArg::Strict => Judge::Strict,
     }
 }
@@ -305,6 +326,7 @@ fn checker(
             VerdictArg::E2fsck
             | VerdictArg::FsckOcfs2
             | VerdictArg::XfsRepair
+            | VerdictArg::XfsRepair613
             | VerdictArg::Strict => Reference::E2fsck1474,
         },
         superblock: args.superblock,
@@ -318,16 +340,21 @@ fn checker(
     let of_ext4 =
         own.superblock.is_some() || own.journal.is_some() || own.reference != Reference::default();
     own.journal = own.journal.or_else(|| ExternalJournal::search(source));
+    let other = |path: &Option<PathBuf>| -> Result<Option<Arc<dyn ::blockio::BlockSource>>, _> {
+        let open = |path| ::blockio::open(path, ::blockio::Mode::Buffered);
+        let opened = path.as_deref().map(open).transpose()?;
+        Ok::<_, ::blockio::OpenError>(opened.map(|opened| Arc::from(opened.source)))
+    };
     let log = xfs::Options {
         replay: args.log == LogArg::ReplayInMemory,
-        device: match &args.log_device {
-            Some(path) => Some(Arc::from(
-                ::blockio::open(path, ::blockio::Mode::Buffered)?.source,
-            )),
-            None => None,
+        device: other(&args.log_device)?,
+        realtime: other(&args.rt_device)?,
+        release: match args.verdict {
+            VerdictArg::XfsRepair613 => xfs::Release::V6_13,
+            _ => xfs::Release::V6_1,
         },
     };
-    let of_xfs = log.replay || log.device.is_some();
+    let of_xfs = log.replay || log.device.is_some() || log.realtime.is_some();
     let found = ::check::for_source(source).filter(|_| !of_ext4);
     let found = found.map(|found| match found.format() {
         Family::Xfs => Box::new(xfs::Checker::new(log.clone())) as Box<dyn Checker>,
@@ -338,7 +365,8 @@ fn checker(
         (Some(TypeArg::Ocfs2), _, _) | (None, VerdictArg::FsckOcfs2, None) => {
             return Ok(Box::new(ocfs2::Checker));
         }
-        (Some(TypeArg::Xfs), _, _) | (None, VerdictArg::XfsRepair, None) => {
+        (Some(TypeArg::Xfs), _, _)
+        | (None, VerdictArg::XfsRepair | VerdictArg::XfsRepair613, None) => {
             return Ok(Box::new(xfs::Checker::new(log)));
         }
         (None, _, None) if of_xfs && !of_ext4 => return Ok(Box::new(xfs::Checker::new(log))),

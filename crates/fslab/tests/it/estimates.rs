@@ -324,6 +324,71 @@ fn a_device_that_cannot_be_is_refused_in_a_line() {
     }
 }
 
+/// The line through two small filesystems, against the modelled check of one of the size that was asked for.
+#[test]
+fn a_filesystem_that_does_not_exist_yet_is_estimated() {
+    let scratch = Scratch::new();
+    let cases = [
+        ("ext4", 1_000_000_u64, 2),
+        ("xfs", 1_000_000, 2),
+        ("ocfs2", 100_000, 1),
+    ];
+    for (format, files, samples) in cases {
+        let words = format!(
+            "check --estimate --files {files} --type {format} --device 7k500x4 --format json"
+        );
+        let output = fslab(&scratch, &words);
+        assert_code(&output, 0);
+        let planned: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert_eq!(
+            (&planned["timing"], &planned["files"]),
+            (&"modelled".into(), &files.into())
+        );
+        assert_eq!(planned["samples"].as_array().unwrap().len(), samples);
+        let size = (files * (32 << 10)).max(1 << 30);
+        let forged = format!("forge {format} {format}.img --size {size} --files {files}");
+        assert_code(&fslab(&scratch, &forged), 0);
+        let words = format!("check {format}.img --device 7k500x4 --format json");
+        let output = fslab(&scratch, &words);
+        assert_code(&output, 0);
+        let real: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let modelled = &real["modelled"]["devices"][0]["rows"][0]["modelled"];
+        let ratio = |planned: &Value, real: &Value| {
+            let (planned, real) = (planned.as_f64().unwrap(), real.as_f64().unwrap());
+            (planned / real).max(real / planned)
+        };
+        let seconds = ratio(&planned["seconds"]["likely"], &modelled["seconds"]);
+        assert!(seconds < 1.5, "{format}: {seconds}: {planned}, {modelled}");
+        let parts = real["memory"]["stated"].as_object().unwrap().values();
+        let stated: u64 = parts.map(|bytes| bytes.as_u64().unwrap()).sum();
+        let bytes = ratio(&planned["memory"], &stated.into());
+        assert!(
+            bytes < 1.3,
+            "{format}: {bytes}: {planned}, {}",
+            real["memory"]
+        );
+        std::fs::remove_file(scratch.join(&format!("{format}.img"))).unwrap();
+    }
+    let left = std::fs::read_dir(scratch.path()).unwrap();
+    assert_eq!(left.count(), 0);
+    for (words, needed) in [
+        ("check --estimate --files 10k", "with --device"),
+        ("check --estimate --files 10k --device no-such", "no-such"),
+        (
+            "check --estimate --files 1000000M --device 7k500",
+            "choose a larger device",
+        ),
+        ("check --estimate --device 7k500 disk.img", "(--files)"),
+        ("check --files 10k --device 7k500", "--estimate"),
+        ("check --estimate", "IMAGE|DEVICE"),
+    ] {
+        let output = fslab(&scratch, words);
+        assert_code(&output, 16);
+        let line = error_line(&output);
+        assert!(line.contains(needed), "{words}: {line}");
+    }
+}
+
 #[test]
 fn a_record_is_replayed_as_the_check_was() {
     let scratch = Scratch::new();

@@ -5,6 +5,7 @@ use ondisk::xfs::{Superblock, feature};
 
 use crate::frame::finding::Finding;
 use crate::frame::problem::Problem;
+use crate::xfs::xfs_repair::Release;
 use crate::xfs::xfs_repair::problems::{
     SB_BAD_BLOCKLOG, SB_BAD_BLOCKSIZE, SB_BAD_CRC, SB_BAD_DIRBLOCK, SB_BAD_IMAXPCT,
     SB_BAD_INOALIGN, SB_BAD_INODESIZE, SB_BAD_INPROGRESS, SB_BAD_LOG, SB_BAD_LOGSECTOR,
@@ -52,12 +53,17 @@ fn fail(problem: &'static Problem, note: String) -> Result<(), Fault> {
     Err(Fault { problem, note })
 }
 
-/// Whether bits of version 5 are set that xfsprogs 6.1 does not know.
-pub(crate) fn has_unknown_features(sb: &Superblock) -> bool {
+/// Whether bits of version 5 are set that this release of xfsprogs does not know. 6.13 knows the exchange of contents, parent pointers and metadata
+/// directories, too.
+pub(crate) fn has_unknown_features(sb: &Superblock, release: Release) -> bool {
+    let known = match release {
+        Release::V6_1 => 0x3f,
+        Release::V6_13 => 0x1ff,
+    };
     sb.is_v5()
         && (sb.sb_features_compat.get() != 0
             || sb.sb_features_ro_compat.get() & !0x0f != 0
-            || sb.sb_features_incompat.get() & !0x3f != 0)
+            || sb.sb_features_incompat.get() & !known != 0)
 }
 
 /// Why the superblock at the start of `sector` is impossible, if it is. `primary` is the one of the first allocation group.

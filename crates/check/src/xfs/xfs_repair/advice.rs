@@ -1,6 +1,8 @@
 //! What to do next with a damaged XFS: `xfs_repair` has no careful mode, refuses a log that has to be replayed, and a filesystem of one allocation
 //! group unless it is told to go on.
 
+use std::sync::Arc;
+
 use blockio::BlockSource;
 use ondisk::xfs::Superblock;
 use ondisk::xfs::superblock::SIZE;
@@ -40,14 +42,17 @@ pub(crate) fn steps(
     }
     if has(&LOG_EXTERNAL) || has(&SB_RT_NODEV) {
         steps.push(Step::new(
-            "a part of it is on another device: give it the log by --log-device (xfs_repair -l LOG); xfs_repair takes a realtime \
-             device by -r",
+            "a part of it is on another device: give the log by --log-device (xfs_repair -l LOG), and the realtime device by \
+             --rt-device (xfs_repair -r DEVICE)",
         ));
         return steps;
     }
-    let log = own.device.as_ref().map_or_else(String::new, |log| {
-        format!(" -l {}", advice::shell_word(log.name()))
-    });
+    let given = |option: &str, device: &Option<Arc<dyn BlockSource>>| {
+        device.as_ref().map_or_else(String::new, |device| {
+            format!(" {option} {}", advice::shell_word(device.name()))
+        })
+    };
+    let devices = given("-l", &own.device) + &given("-r", &own.realtime);
     let one_group = if has(&SB_ONE_AG) {
         " -o force_geometry"
     } else {
@@ -57,7 +62,7 @@ pub(crate) fn steps(
         circumstances(&mut steps, report, target, one_group);
         return steps;
     };
-    let repair = format!("xfs_repair{log}{one_group}");
+    let repair = format!("xfs_repair{devices}{one_group}");
     let repair_file = format!("{repair} -f");
     if metadump::version(source).is_some() {
         steps.push(

@@ -12,7 +12,7 @@ const MEMORY: u64 = 64 << 20;
 pub(crate) fn hold(source: &dyn BlockSource, threads: usize, what: &str) -> usize {
     let checker = xfs::Checker::new(xfs::Options {
         replay: threads > 1,
-        device: None,
+        ..xfs::Options::default()
     });
     bounds::hold(
         source,

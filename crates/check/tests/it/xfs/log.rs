@@ -18,7 +18,7 @@ fn replayed(image: &Path) -> Report {
     let source = blockio::open(image, Mode::Buffered).unwrap().source;
     let checker = xfs::Checker::new(xfs::Options {
         replay: true,
-        device: None,
+        ..xfs::Options::default()
     });
     checker
         .check(&*source, &Options::default(), &Silent)
@@ -209,6 +209,7 @@ fn an_external_log_is_read_from_its_device() {
     let checker = xfs::Checker::new(xfs::Options {
         replay: false,
         device: Some(Arc::from(device)),
+        ..xfs::Options::default()
     });
     let found = checker
         .check(&*source, &Options::default(), &Silent)

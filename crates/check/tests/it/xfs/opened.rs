@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::process::Command;
+use std::sync::Arc;
 
 use blockio::Mode;
 use check::report::{self, Judge, Shown};
-use check::{Options, Silent};
+use check::{Checker as _, Options, Silent, xfs};
 use fskind::Family;
 use ondisk::xfs::Superblock;
 
 use super::disk::Disk;
 use super::strict::{expect, fresh, put, repair};
 use super::volume::{Forged, forged, lines, report, tools};
+use super::work::with_realtime_part;
 
 /// The report of the checker that the source chooses.
 fn chosen(image: &Forged) -> report::Report {
@@ -134,6 +137,34 @@ fn features_that_are_read_and_newer_than_the_reference() {
     assert!(!text.contains("then repair"), "{text}");
 }
 
+/// 6.13 knows parent pointers and the exchange of contents, and says what 6.1 passes over in attributes.
+#[test]
+fn a_later_release() {
+    let Some(image) = fresh(&[]) else { return };
+    let by = |release| {
+        let source = blockio::open(&image.image, Mode::Buffered).unwrap().source;
+        let checker = xfs::Checker::new(xfs::Options {
+            release,
+            ..xfs::Options::default()
+        });
+        let found = checker
+            .check(&*source, &Options::default(), &Silent)
+            .unwrap();
+        let version = found.reference.as_ref().unwrap().version;
+        (found.verdict(Judge::Reference).exit_code, version)
+    };
+    assert_eq!(by(xfs::Release::V6_13), (0, "6.13.0"));
+    let disk = Disk::open(&image.image);
+    for ag in 0..disk.geo.ag_count {
+        disk.header(ag, 0, |bytes| {
+            let sb = Superblock::read_mut(bytes).unwrap();
+            sb.sb_features_incompat = (sb.sb_features_incompat.get() | 0xc0).into();
+        });
+    }
+    assert_eq!(by(xfs::Release::V6_1), (1, "6.1.0"));
+    assert_eq!(by(xfs::Release::V6_13), (0, "6.13.0"));
+}
+
 /// xfs_repair refuses a filesystem of one allocation group, sound or not.
 #[test]
 fn one_allocation_group() {
@@ -149,6 +180,51 @@ fn one_allocation_group() {
     );
     let text = report::text(&found, Judge::Reference, Shown::default());
     assert!(!text.contains("then repair"), "{text}");
+}
+
+/// xfs_repair ends where the device of the realtime part is not given, or is too small.
+#[test]
+fn a_realtime_part() {
+    if !tools() {
+        return;
+    }
+    let image = with_realtime_part(&[]);
+    let device = image.image.with_extension("rt");
+    expect(&image, "XFS-SB-RT-NODEV", true);
+    let bytes = std::fs::metadata(&device).unwrap().len();
+    for (len, code) in [(bytes, 0), (bytes - 4096, 1), (0, 1)] {
+        let file = File::options().write(true).open(&device).unwrap();
+        file.set_len(len).unwrap();
+        let source = blockio::open(&image.image, Mode::Buffered).unwrap().source;
+        let realtime = blockio::Buffered::open(&device).unwrap();
+        let checker = xfs::Checker::new(xfs::Options {
+            realtime: Some(Arc::new(realtime)),
+            ..xfs::Options::default()
+        });
+        let found = checker
+            .check(&*source, &Options::default(), &Silent)
+            .unwrap();
+        let lines = lines(&found);
+        assert_eq!(
+            found.verdict(Judge::Reference).exit_code,
+            code,
+            "{lines:#?}"
+        );
+        let strict = found.verdict(Judge::Strict);
+        assert_eq!(strict.is_clean(), code == 0, "{lines:#?}");
+        assert_eq!(
+            lines.iter().any(|line| line.starts_with("XFS-SB-RT-SHORT")),
+            code == 1
+        );
+        let mut repair = Command::new("xfs_repair");
+        repair
+            .args(["-n", "-f", "-r"])
+            .arg(&device)
+            .arg(&image.image);
+        if let Ok(output) = repair.output() {
+            assert_eq!(output.status.code(), Some(code.into()), "{len}");
+        }
+    }
 }
 
 /// A file whose blocks a copy that ended early has not is named.

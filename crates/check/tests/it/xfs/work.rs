@@ -18,7 +18,7 @@ use super::volume::{Forged, forged, lines, made, report, tools};
 const FEW: u64 = 20_000;
 
 /// A filesystem with a realtime part.
-fn with_realtime_part(words: &[&str]) -> Forged {
+pub(super) fn with_realtime_part(words: &[&str]) -> Forged {
     let made = made("300M", &[]);
     let device = made.image.with_extension("rt");
     File::create(&device).unwrap().set_len(64 << 20).unwrap();

@@ -12,8 +12,8 @@ use crate::{exit, out};
 /// Estimates and checks nothing. What has no checker has no estimate: fsck's operational error.
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let offset = args.offset.map_or(0, study::Bytes::get);
-    let source = target::from_offset(open(&args.target)?, offset).map_err(anyhow::Error::msg)?;
-    if let Some(other) = target::other(&args.target, &*source) {
+    let source = target::from_offset(open(args.target())?, offset).map_err(anyhow::Error::msg)?;
+    if let Some(other) = target::other(args.target(), &*source) {
         return Ok(operational(&format!(
             "no estimate: fslab check reads ext2, ext3, ext4, OCFS2 and XFS only; {}",
             other.message
@@ -23,7 +23,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let found = match checker(args, &*source)?.forecast(&*source, &options) {
         Ok(found) => found,
         Err(why) => {
-            return Ok(operational(&format!("{}: {why}", out::path(&args.target))));
+            return Ok(operational(&format!("{}: {why}", out::path(args.target()))));
         }
     };
     match args.format {
@@ -33,7 +33,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
             out::print(&forecast::text(&found))?;
         }
     }
-    if device::writable(&args.target).is_some() {
+    if device::writable(args.target()).is_some() {
         out::say("fslab: it is mounted read-write: the descriptors on disk may be old");
     }
     Ok(exit::OK)

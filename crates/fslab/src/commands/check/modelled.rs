@@ -60,9 +60,14 @@ impl Wanted<'_> {
     pub(super) fn of(args: &CheckArgs, len: u64) -> Result<Option<Wanted<'_>>, Refusal> {
         // Before the check: it would be done for nothing.
         let file = args.record.as_deref().map(|path| {
-            let beside = [&args.journal, &args.log_device, &args.devices.devices_file];
+            let beside = [
+                &args.journal,
+                &args.log_device,
+                &args.rt_device,
+                &args.devices.devices_file,
+            ];
             let beside = beside.into_iter().flatten().map(PathBuf::as_path);
-            let inputs: Vec<&Path> = beside.chain([args.target.as_path()]).collect();
+            let inputs: Vec<&Path> = beside.chain([args.target()]).collect();
             let file = OutputFile::at(path, &inputs);
             let file = file.map_err(|error| Refusal {
                 why: unkept(path, &error),
@@ -76,10 +81,20 @@ impl Wanted<'_> {
             return Err(Refusal::usage(why.to_owned()));
         }
         let device = match &args.device {
-            Some(name) => Some(OnDevice::of(args, name, len)?),
+            Some(name) => Some(OnDevice::of(args, name, &out::path(args.target()), len)?),
             None => None,
         };
         Ok((device.is_some() || file.is_some()).then_some(Wanted { device, file }))
+    }
+
+    /// The device of a filesystem of `len` bytes that does not exist yet.
+    pub(super) fn planned(args: &CheckArgs, len: u64) -> Result<Wanted<'_>, Refusal> {
+        let device = args.device.as_deref();
+        let device = device.map(|name| OnDevice::of(args, name, "the filesystem", len));
+        Ok(Wanted {
+            device: device.transpose()?,
+            file: None,
+        })
     }
 
     /// The source that is checked: recorded, and with `--live` as slow as the device.
@@ -157,7 +172,7 @@ impl Wanted<'_> {
 }
 
 impl OnDevice {
-    fn of(args: &CheckArgs, name: &str, len: u64) -> Result<OnDevice, Refusal> {
+    fn of(args: &CheckArgs, name: &str, what: &str, len: u64) -> Result<OnDevice, Refusal> {
         let refused = |error: Error| Refusal::usage(error.to_string());
         let catalogue = catalogue(args.devices.devices_file.as_deref()).map_err(refused)?;
         let model = catalogue
@@ -166,8 +181,7 @@ impl OnDevice {
         if model.capacity() < len {
             let striped = striped(&catalogue, name, len.div_ceil(model.capacity().max(1)));
             return Err(Refusal::usage(format!(
-                "{}: has {}, and {name} {}; choose a larger device{}",
-                out::path(&args.target),
+                "{what}: has {}, and {name} {}; choose a larger device{}",
                 words::bytes(len),
                 words::bytes(model.capacity()),
                 striped.unwrap_or_default()

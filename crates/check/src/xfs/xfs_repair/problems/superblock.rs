@@ -46,4 +46,5 @@ problems! {
     SB_WOULD_MODIFY = 0x0125 0 "XFS-SB-WOULD-MODIFY" Stop Metadata "sb 0: the geometry of most superblocks is another";
     SB_TRUNCATED = 0x0126 0 "XFS-SB-TRUNCATED" Stop Data "the device ends before the filesystem does, and the kernel does not mount it";
     SB_NEWER = 0x0127 0 "XFS-SB-NEWER" Notice Cosmetic "the filesystem has features of newer kernels that are not read here";
+    SB_RT_SHORT = 0x0128 0 "XFS-SB-RT-SHORT" Stop Data "sb 0: the realtime device ends before the realtime part does";
 }
