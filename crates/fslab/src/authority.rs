@@ -74,6 +74,7 @@ const OTHERS: &[(&str, &[&str])] = &[
             "target",
             "--journal",
             "--log-device",
+            "--rt-device",
             "--record",
             "--devices-file",
         ],
