@@ -26,3 +26,4 @@ mod raw;
 mod verdicts;
 mod whole;
 mod xfs;
+mod xfs_memory;

@@ -9,27 +9,27 @@ use ondisk::xfs::btree::{Tree, short_header};
 use ondisk::xfs::{Agf, Agi, Extent, Geometry, Superblock, checksum};
 
 /// An image under change.
-pub(super) struct Disk {
+pub(crate) struct Disk {
     file: File,
-    pub(super) geo: Geometry,
-    pub(super) sb: Superblock,
+    pub(crate) geo: Geometry,
+    pub(crate) sb: Superblock,
 }
 
 /// A fork of an inode.
 #[derive(Clone, Copy)]
-pub(super) enum Fork {
+pub(crate) enum Fork {
     Data,
     Attributes,
 }
 
 /// Offsets of fields of the AGF.
-pub(super) mod agf {
+pub(crate) mod agf {
     pub(crate) const FREE_BLOCKS: usize = 52;
     pub(crate) const LONGEST: usize = 56;
 }
 
 impl Disk {
-    pub(super) fn open(image: &Path) -> Disk {
+    pub(crate) fn open(image: &Path) -> Disk {
         let file = File::options().read(true).write(true).open(image).unwrap();
         let mut sector = [0; 512];
         file.read_exact_at(&mut sector, 0).unwrap();
@@ -41,14 +41,14 @@ impl Disk {
         }
     }
 
-    pub(super) fn bytes(&self, at: u64, len: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&self, at: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.file.read_exact_at(&mut bytes, at).unwrap();
         bytes
     }
 
     /// Changes a structure and corrects its checksum.
-    pub(super) fn change(&self, at: u64, len: usize, sum: usize, change: impl FnOnce(&mut [u8])) {
+    pub(crate) fn change(&self, at: u64, len: usize, sum: usize, change: impl FnOnce(&mut [u8])) {
         let mut bytes = self.bytes(at, len);
         change(&mut bytes);
         if self.geo.v5 {
@@ -58,7 +58,7 @@ impl Disk {
     }
 
     /// The superblock, AGF, AGI or AGFL of a group.
-    pub(super) fn header(&self, ag: u32, sector: u32, change: impl FnOnce(&mut [u8])) {
+    pub(crate) fn header(&self, ag: u32, sector: u32, change: impl FnOnce(&mut [u8])) {
         let sums = [
             checksum::SUPERBLOCK,
             checksum::AGF,
@@ -74,12 +74,12 @@ impl Disk {
         );
     }
 
-    pub(super) fn block(&self, ag: u32, agbno: u32) -> Vec<u8> {
+    pub(crate) fn block(&self, ag: u32, agbno: u32) -> Vec<u8> {
         self.bytes(self.geo.offset(ag, agbno), self.geo.block_size as usize)
     }
 
     /// A block of a btree of a group.
-    pub(super) fn node(&self, ag: u32, agbno: u32, change: impl FnOnce(&mut [u8])) {
+    pub(crate) fn node(&self, ag: u32, agbno: u32, change: impl FnOnce(&mut [u8])) {
         let at = self.geo.offset(ag, agbno);
         self.change(
             at,
@@ -89,17 +89,17 @@ impl Disk {
         );
     }
 
-    pub(super) fn inode(&self, ino: u64, change: impl FnOnce(&mut [u8])) {
+    pub(crate) fn inode(&self, ino: u64, change: impl FnOnce(&mut [u8])) {
         let at = self.geo.ino_offset(ino);
         self.change(at, self.geo.inode_size as usize, checksum::INODE, change);
     }
 
-    pub(super) fn inode_bytes(&self, ino: u64) -> Vec<u8> {
+    pub(crate) fn inode_bytes(&self, ino: u64) -> Vec<u8> {
         self.bytes(self.geo.ino_offset(ino), self.geo.inode_size as usize)
     }
 
     /// Root and levels of a tree.
-    pub(super) fn root(&self, ag: u32, tree: Tree) -> (u32, u32) {
+    pub(crate) fn root(&self, ag: u32, tree: Tree) -> (u32, u32) {
         let sector = |nth| self.bytes(self.geo.header_offset(ag, nth), 512);
         let (space, inodes) = (sector(1), sector(2));
         let (space, inodes) = (Agf::read(&space).unwrap(), Agi::read(&inodes).unwrap());
@@ -115,7 +115,7 @@ impl Disk {
     }
 
     /// The leaves of a tree from left to right.
-    pub(super) fn leaves(&self, ag: u32, tree: Tree) -> Vec<u32> {
+    pub(crate) fn leaves(&self, ag: u32, tree: Tree) -> Vec<u32> {
         let (root, levels) = self.root(ag, tree);
         let mut level = vec![root];
         for _ in 1..levels {
@@ -131,7 +131,7 @@ impl Disk {
     }
 
     /// The records of a tree.
-    pub(super) fn records(&self, ag: u32, tree: Tree) -> Vec<Vec<u8>> {
+    pub(crate) fn records(&self, ag: u32, tree: Tree) -> Vec<Vec<u8>> {
         let leaves = self.leaves(ag, tree);
         let records = leaves.iter().flat_map(|agbno| {
             let bytes = self.block(ag, *agbno);
@@ -146,7 +146,7 @@ impl Disk {
     }
 
     /// Sets the records of a tree of one leaf.
-    pub(super) fn set_records(&self, ag: u32, tree: Tree, records: &[Vec<u8>]) {
+    pub(crate) fn set_records(&self, ag: u32, tree: Tree, records: &[Vec<u8>]) {
         let (root, levels) = self.root(ag, tree);
         assert_eq!(levels, 1, "{tree:?}");
         self.node(ag, root, |bytes| {
@@ -160,14 +160,14 @@ impl Disk {
     }
 
     /// The free extents of a group by block.
-    pub(super) fn free(&self, ag: u32) -> Vec<(u32, u32)> {
+    pub(crate) fn free(&self, ag: u32) -> Vec<(u32, u32)> {
         let records = self.records(ag, Tree::Bno);
         let pair = |record: &Vec<u8>| (be32(record, 0), be32(record, 4));
         records.iter().map(pair).collect()
     }
 
     /// Sets the free extents of a group whose trees are a leaf each, in both orders, and the counters that follow.
-    pub(super) fn set_free(&self, ag: u32, by_block: &[(u32, u32)], by_size: &[(u32, u32)]) {
+    pub(crate) fn set_free(&self, ag: u32, by_block: &[(u32, u32)], by_size: &[(u32, u32)]) {
         let before: u32 = self.free(ag).iter().map(|(_, length)| length).sum();
         let words = |list: &[(u32, u32)]| -> Vec<Vec<u8>> {
             let record =
@@ -190,7 +190,7 @@ impl Disk {
     }
 
     /// Takes blocks from the end of the longest free extent of a group whose trees are a leaf each; the first of them.
-    pub(super) fn take(&self, ag: u32, count: u32) -> u64 {
+    pub(crate) fn take(&self, ag: u32, count: u32) -> u64 {
         let mut free = self.free(ag);
         let longest = free.iter_mut().max_by_key(|(_, length)| *length).unwrap();
         longest.1 -= count;
@@ -202,7 +202,7 @@ impl Disk {
     }
 
     /// Maps blocks after the other extents of a fork whose extents are in its inode.
-    pub(super) fn map(&self, ino: u64, fork: Fork, extent: Extent) {
+    pub(crate) fn map(&self, ino: u64, fork: Fork, extent: Extent) {
         let literal = self.geo.inode_size as usize - self.geo.literal_area();
         self.inode(ino, |bytes| {
             let blocks = be64(bytes, 64) + extent.count;
@@ -225,7 +225,7 @@ impl Disk {
     }
 
     /// Inodes in use of all groups, and those that are free.
-    pub(super) fn inodes(&self) -> Vec<(u64, bool)> {
+    pub(crate) fn inodes(&self) -> Vec<(u64, bool)> {
         let mut inodes = Vec::new();
         for ag in 0..self.geo.ag_count {
             for record in self.records(ag, Tree::Ino) {
@@ -241,7 +241,7 @@ impl Disk {
     }
 
     /// The first inode in use that this holds of.
-    pub(super) fn find(&self, holds: impl Fn(&ondisk::xfs::dinode::Inode<'_>) -> bool) -> u64 {
+    pub(crate) fn find(&self, holds: impl Fn(&ondisk::xfs::dinode::Inode<'_>) -> bool) -> u64 {
         let found = self
             .inodes()
             .into_iter()

@@ -11,8 +11,8 @@ use forge::population::Profile;
 use forge::xfs::Xfs;
 
 /// A forged filesystem in a folder of its own.
-pub(super) struct Forged {
-    pub(super) image: PathBuf,
+pub(crate) struct Forged {
+    pub(crate) image: PathBuf,
     _folder: tempfile::TempDir,
 }
 
@@ -22,7 +22,7 @@ fn temporary() -> PathBuf {
 }
 
 /// Whether mkfs.xfs is installed; otherwise the skip is reported.
-pub(super) fn tools() -> bool {
+pub(crate) fn tools() -> bool {
     let found = Command::new("mkfs.xfs").arg("-V").output().is_ok();
     if !found {
         testkit::skip!("needs xfsprogs");
@@ -31,7 +31,7 @@ pub(super) fn tools() -> bool {
 }
 
 /// A filesystem of this size with features as `--features` takes them.
-pub(super) fn forged(size: &str, features: &str, profile: &str) -> Forged {
+pub(crate) fn forged(size: &str, features: &str, profile: &str) -> Forged {
     let mut options = forge::xfs::Options::new(forge::amount::bytes(size).unwrap());
     options.seed = 11;
     options.features = features
@@ -55,7 +55,7 @@ pub(super) fn forged(size: &str, features: &str, profile: &str) -> Forged {
 }
 
 /// What mkfs.xfs makes with these options.
-pub(super) fn made(size: &str, words: &[&str]) -> Forged {
+pub(crate) fn made(size: &str, words: &[&str]) -> Forged {
     let folder = tempfile::tempdir_in(temporary()).unwrap();
     let image = folder.path().join("image");
     let file = std::fs::File::create(&image).unwrap();
@@ -75,7 +75,7 @@ pub(super) fn made(size: &str, words: &[&str]) -> Forged {
 }
 
 /// The report on an image.
-pub(super) fn report(image: &Path, threads: usize) -> Report {
+pub(crate) fn report(image: &Path, threads: usize) -> Report {
     let source = blockio::open(image, Mode::Buffered).unwrap().source;
     let mut options = Options::default();
     options.set_threads(threads);
@@ -85,7 +85,7 @@ pub(super) fn report(image: &Path, threads: usize) -> Report {
 }
 
 /// The findings, a line each.
-pub(super) fn lines(report: &Report) -> Vec<String> {
+pub(crate) fn lines(report: &Report) -> Vec<String> {
     let line = |finding: &check::Finding| {
         format!(
             "{} {:?} found {:?} expected {:?} {}",

@@ -1,14 +1,14 @@
-//! Filesystems that name more than they have, held to a limit of memory.
+//! XFS filesystems that name more than they have, held to a limit of memory: by themselves, because what other tests allocate meanwhile counts.
 
 use blockio::{BlockSource, Mode};
 use check::{Checker as _, Failure, Options, Silent, xfs};
 use ondisk::xfs::Superblock;
 use ondisk::xfs::dinode::{Format, Inode, mode};
 
-use super::disk::Disk;
-use super::volume::{forged, made, tools};
 use crate::bounds::{self, Bounds, Took};
 use crate::common::alone;
+use crate::xfs::disk::Disk;
+use crate::xfs::volume::{forged, made, tools};
 
 /// The limit of these checks, bytes.
 const LIMIT: u64 = 64 << 20;
