@@ -9,6 +9,7 @@ use testkit::fsck_ocfs2::{self, Limits};
 
 use super::population::populated;
 use super::volume::{Image, Made};
+use crate::common::alone;
 
 const MADE: Made = Made {
     block: 4096,
@@ -73,12 +74,14 @@ fn compared(image: &Image) {
 
 #[test]
 fn a_sound_volume_is_printed_as_by_fsck_ocfs2() {
+    let _alone = alone();
     let Some(image) = populated(MADE) else { return };
     compared(&image);
 }
 
 #[test]
 fn shared_clusters_have_the_further_passes() {
+    let _alone = alone();
     let Some(mut image) = populated(MADE) else {
         return;
     };

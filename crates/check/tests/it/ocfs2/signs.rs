@@ -10,6 +10,7 @@ use ondisk::ocfs2::hash::Sign;
 use testkit::fsck_ocfs2;
 
 use super::volume::{Image, Made};
+use crate::common::alone;
 
 /// Directories with an index, and names with bytes above 127.
 const PROFILE: &str = r#"
@@ -30,6 +31,7 @@ fn report(bytes: &[u8]) -> Report {
 
 #[test]
 fn unsigned_hashes_are_a_false_alarm_of_the_reference() {
+    let _alone = alone();
     let made = Made {
         block: 4096,
         cluster: 4096,
