@@ -253,7 +253,7 @@ const LEAST_REQUEST: usize = 512 << 10;
 /// The maps alone are larger than the limit.
 pub(crate) fn fit(volume: &mut impl Footprint) -> Result<Estimate, Failure> {
     let bytes = volume.bytes_to_read();
-    let bytes = bytes.saturating_mul(volume.options().times_as_large);
+    let bytes = volume.options().of_the_whole(bytes);
     if volume.options().spare_threads {
         let requests = bytes / LEAST_REQUEST as u64;
         let options = volume.options();

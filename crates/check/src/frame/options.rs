@@ -17,8 +17,8 @@ pub struct Options {
     pub sweep: Sweep,
     /// Whether requests shrink where there is little to read.
     pub scale: bool,
-    /// What is read is a sample of a filesystem so many times as large, for whose requests buffers are chosen.
-    pub times_as_large: u64,
+    /// How many times as large the filesystem is of which this one is a sample: buffers are chosen for that one.
+    pub times_as_large: f64,
     /// Memory limit for maps, lists and buffers, bytes; none: no limit. Counted is what the process allocates from the start of the
     /// check, so two checks in one process, or a caller that allocates meanwhile, count against each other.
     pub memory: Option<u64>,
@@ -40,7 +40,7 @@ impl Default for Options {
             spare_threads: false,
             sweep: Sweep::default(),
             scale: true,
-            times_as_large: 1,
+            times_as_large: 1.0,
             memory: None,
             keep: DEFAULT_KEPT,
             now: now.map_or(0, |since| {
@@ -58,5 +58,10 @@ impl Options {
     pub fn set_threads(&mut self, threads: usize) {
         self.threads = threads.max(1);
         self.sweep.depth = 4 * threads.max(2);
+    }
+
+    /// An amount of the whole, by that of the sample.
+    pub(crate) fn of_the_whole(&self, of_sample: u64) -> u64 {
+        (of_sample as f64 * self.times_as_large) as u64
     }
 }

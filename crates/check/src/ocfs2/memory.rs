@@ -19,7 +19,7 @@ const PER_INODE: u64 = 6;
 /// Bytes of the names of one directory that are compared at most, with their places in the table.
 const NAMES: u64 = 24 << 20;
 
-/// Bytes that so many entries of this type take in a tree.
+/// Bytes that `entries` of this type take in a tree.
 fn tree<K, V>(entries: u64) -> u64 {
     entries * TREE * (size_of::<K>() + size_of::<V>()) as u64
 }
@@ -114,7 +114,7 @@ pub(super) fn after(volume: &Volume<'_>, state: &State) -> Estimate {
     let again = if state.shared.is_empty() {
         0
     } else {
-        (BUFFER as u64).min(inodes * size)
+        (BUFFER as u64).min(volume.options.of_the_whole(inodes * size))
     };
     Estimate::new(vec![
         ("program", program_and_findings(&volume.options)),
@@ -149,8 +149,9 @@ fn in_flight(volume: &Volume<'_>) -> u64 {
     volume.sweep().memory(volume.source.geometry()) as u64
 }
 
-/// Bytes of blocks that are kept, where so many are read one by one.
+/// Bytes of blocks that are kept, where `single` blocks are read one by one.
 fn kept(volume: &Volume<'_>, single: u64) -> u64 {
+    let single = volume.options.of_the_whole(single);
     let bytes = single * (volume.block_size() + PER_BLOCK) as u64;
     bytes.max(volume.blocks.memory()).min(volume.blocks.most())
 }

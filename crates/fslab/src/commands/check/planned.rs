@@ -24,10 +24,8 @@ const SAMPLES: [u64; 2] = [200_000, 600_000];
 const BYTES: u64 = 32 << 10;
 /// Bytes of the smallest.
 const LEAST: u64 = 1 << 30;
-/// Bytes of buffers and of blocks that are kept, at most: they grow with what there is to read, up to a limit of each format.
-const MOST_BUFFERS: f64 = 48.0 * 1024.0 * 1024.0;
 
-/// What the check of so many files takes.
+/// What the check of a number of files takes.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Point {
     files: u64,
@@ -35,7 +33,7 @@ struct Point {
     seconds: Interval,
     /// Bytes of memory that the check states.
     memory: u64,
-    /// Of these, buffers and blocks that are kept.
+    /// Of these, buffers and blocks that are kept, which are those of the filesystem that was asked for.
     #[serde(skip)]
     buffers: u64,
 }
@@ -103,7 +101,7 @@ pub(super) fn run(args: &CheckArgs, files: u64) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Forges a filesystem of so many files, and checks it.
+/// Forges a filesystem of `files` files and checks it.
 fn sample(
     args: &CheckArgs,
     wanted: &Wanted<'_>,
@@ -119,7 +117,7 @@ fn sample(
     let checker = checker.ok_or_else(|| anyhow::anyhow!("what was forged is not recognised"))?;
     let mut options = options(args, false);
     // A check of few files makes its requests shorter than one of more.
-    options.times_as_large = args.files.unwrap_or(files).div_ceil(files.max(1));
+    options.times_as_large = args.files.unwrap_or(files) as f64 / files.max(1) as f64;
     let (checked, reads) = recorded(wanted, source, &*checker, &options, terminal)?;
     let report = checked?;
     let estimate = reads.map(|reads| reads.estimate).transpose()?.flatten();
@@ -179,7 +177,7 @@ impl Point {
         let line = |one: f64, other: f64| other.max(one + (other - one) * share);
         let (one, other) = (few.seconds, more.seconds);
         let lists = |point: Point| (point.memory - point.buffers) as f64;
-        let buffers = line(few.buffers as f64, more.buffers as f64).min(MOST_BUFFERS);
+        let buffers = few.buffers.max(more.buffers);
         Point {
             files,
             seconds: Interval {
@@ -187,8 +185,8 @@ impl Point {
                 likely: line(one.likely, other.likely),
                 high: line(one.high, other.high),
             },
-            memory: (line(lists(few), lists(more)) + buffers) as u64,
-            buffers: buffers as u64,
+            memory: line(lists(few), lists(more)) as u64 + buffers,
+            buffers,
         }
     }
 }
