@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::output;
 
-/// A file or a device under a loop device, read and written past the page cache.
+/// A file or a device under a loop device.
 #[derive(Debug)]
 pub(crate) struct Loop {
     node: String,
@@ -16,7 +16,7 @@ impl Loop {
     /// # Errors
     /// What losetup says.
     pub(crate) fn attach(path: &str) -> Result<Loop> {
-        Loop::with(path, &[])
+        Loop::with(path, &["--direct-io=on"])
     }
 
     /// Attaches it for reading only.
@@ -24,11 +24,19 @@ impl Loop {
     /// # Errors
     /// What losetup says.
     pub(crate) fn read_only(path: &str) -> Result<Loop> {
-        Loop::with(path, &["--read-only"])
+        Loop::with(path, &["--direct-io=on", "--read-only"])
+    }
+
+    /// Attaches a file that may be in memory, where not every kernel reads past the page cache.
+    ///
+    /// # Errors
+    /// What losetup says.
+    pub(crate) fn buffered(path: &str) -> Result<Loop> {
+        Loop::with(path, &[])
     }
 
     fn with(path: &str, more: &[&str]) -> Result<Loop> {
-        let words = [more, &["--direct-io=on", "--find", "--show", path]].concat();
+        let words = [more, &["--find", "--show", path]].concat();
         let node = output("losetup", &words)?.trim().to_owned();
         Ok(Loop { node })
     }

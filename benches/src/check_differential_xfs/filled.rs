@@ -9,33 +9,12 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{XattrFlags, setxattr};
 
 use super::Devices;
+use crate::loop_device::Loop;
 
 /// Bytes of the images: room for a log of 2000 blocks of 64 KiB.
 const SIZE: u64 = 512 << 20;
 /// Bytes of a device for the log or for the realtime part.
 const DEVICE: u64 = 64 << 20;
-
-/// A file as a block device, until it is dropped.
-struct Loop(String);
-
-impl Loop {
-    fn new(file: &Path) -> Result<Loop> {
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(file)
-            .output()?;
-        ensure!(output.status.success(), "losetup: {}", output.status);
-        Ok(Loop(String::from_utf8(output.stdout)?.trim().to_owned()))
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Err(error) = Command::new("losetup").args(["-d", &self.0]).status() {
-            eprintln!("losetup -d {}: {error}", self.0);
-        }
-    }
-}
 
 /// Makes one; false where it cannot be mounted.
 pub(super) fn write(image: &Path, words: &[&str], devices: &Devices) -> Result<bool> {
@@ -51,8 +30,8 @@ pub(super) fn write(image: &Path, words: &[&str], devices: &Devices) -> Result<b
         let Some(file) = file else { continue };
         File::create(file)?.set_len(DEVICE)?;
         make.args([option, &format!("{name}={},size={DEVICE}", file.display())]);
-        let device = Loop::new(file)?;
-        options.push(format!("{name}={}", device.0));
+        let device = Loop::buffered(&file.display().to_string())?;
+        options.push(format!("{name}={}", device.node()));
         loops.push(device);
     }
     let made = make.arg(image).status()?;

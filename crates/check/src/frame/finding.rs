@@ -181,6 +181,14 @@ impl Finding {
         self
     }
 
+    /// Says that `blocks` blocks of the file, of `size` bytes each, lie past the end of the image or device.
+    #[must_use]
+    pub(crate) fn cut(self, blocks: u64, size: u64) -> Finding {
+        let bytes = words::bytes(blocks.saturating_mul(size));
+        let note = format!("{bytes} of it lie past the end of the image");
+        self.found(blocks).blocks(blocks).note(note)
+    }
+
     /// Blocks of the file that are lost or shared.
     pub(crate) fn lost_blocks(&self) -> u64 {
         self.blocks

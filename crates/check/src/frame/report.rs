@@ -32,6 +32,7 @@ use super::cost::Cost;
 use super::finding::Finding;
 use super::log::{Findings, Tally};
 use super::memory::Estimate;
+use super::problem::Problem;
 use super::verdict::{Reference, ReferenceRun, Verdict, Verdicts};
 
 /// Whose verdict decides.
@@ -201,6 +202,12 @@ impl Report {
             .list
             .iter()
             .filter(|finding| finding.problem.is_fault())
+    }
+
+    /// Whether a problem was found, kept or only counted.
+    pub(crate) fn has(&self, problem: &Problem) -> bool {
+        let mut tallies = self.findings.tallies.iter();
+        tallies.any(|tally| tally.problem == problem)
     }
 
     /// The findings that are printed: headings of lists are not.

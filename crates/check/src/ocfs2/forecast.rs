@@ -27,7 +27,7 @@ use crate::frame::options::Options;
 const PLACES: usize = 8;
 /// Bytes of a group that are read at most.
 const GROUP: u64 = 8 << 20;
-/// What follows a group is read in requests of this many bytes, so many in each place: fsck.ocfs2 reads groups whole, in such requests.
+/// Bytes of a request that reads what follows a group, and bytes in each place: fsck.ocfs2 reads whole groups in such requests.
 const REQUEST: u64 = 1 << 20;
 const SERIAL: u64 = 4 * REQUEST;
 
@@ -58,7 +58,7 @@ struct Work {
 #[derive(Default)]
 struct Basis {
     inodes: u64,
-    /// Blocks of the inode groups: so many inodes there may be.
+    /// Blocks of the inode groups, each of which may be an inode.
     blocks: u64,
     groups: u64,
     /// First groups of chains.

@@ -57,10 +57,7 @@ fn look(
         .filter(|(_, directory)| chosen(directory))
         .collect();
     for batch in places.chunks(BATCH) {
-        volume.guard.hold()?;
-        if volume.progress.cancelled() {
-            return Err(Failure::Stopped);
-        }
+        volume.go_on()?;
         volume.prefetch(batch.iter().map(|(block, _)| *block).collect());
         for &(block, directory) in batch {
             let Ok(bytes) = volume.read(block) else {

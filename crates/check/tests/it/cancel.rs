@@ -33,7 +33,7 @@ impl<S: BlockSource> Progress for After<'_, S> {
     }
 }
 
-/// Cancels a check after each of so many requests.
+/// Cancels a check after a number of requests.
 fn cancelled_anywhere(source: &dyn BlockSource, checker: &dyn Checker, what: &str) {
     let check = |requests| {
         let counting = Counting::new(source);

@@ -46,7 +46,7 @@ pub(crate) fn steps(
     let Some(worst) = worst else {
         return steps;
     };
-    if has(report, &P0_CANT_FIND_JOURNAL) && own.journal.is_none() {
+    if report.has(&P0_CANT_FIND_JOURNAL) && own.journal.is_none() {
         steps.push(Step::new(
             "its journal is on another device: check with it by -j (fslab check -j JOURNAL), and repair with it \
              (e2fsck -fy -j JOURNAL); blkid prints the journal's UUID, which dumpe2fs -h prints here",
@@ -59,7 +59,7 @@ pub(crate) fn steps(
         ));
         return steps;
     }
-    if NEWER.iter().any(|problem| has(report, problem)) {
+    if NEWER.iter().any(|problem| report.has(problem)) {
         steps.push(Step::new(
             "its journal has features that e2fsck does not know, and it repairs nothing then: take the e2fsprogs of the system \
              that wrote it",
@@ -67,7 +67,7 @@ pub(crate) fn steps(
         return steps;
     }
     let backup = backup(source, own, report);
-    let corrupt = has(report, &P0_MISC_CORRUPT_SUPER) || has(report, &P0_FIRST_DATA_BLOCK);
+    let corrupt = report.has(&P0_MISC_CORRUPT_SUPER) || report.has(&P0_FIRST_DATA_BLOCK);
     if corrupt && backup.is_none() {
         steps.push(Step::new(
             "e2fsck asks for another superblock, and no copy here is better, so it repairs nothing: correct the field in a copy \
@@ -75,13 +75,13 @@ pub(crate) fn steps(
         ));
         return steps;
     }
-    let repair = repair(own, backup);
+    let by_backup = repair(own, backup);
     let no_risk = matches!(worst, Severity::Accounting | Severity::Cosmetic)
         && backup.is_none()
         && report.total.errors == 0
         && !advice::is_truncated(report);
     if no_risk {
-        steps.push(target.on_itself("no file is at risk; this repairs it", &[&repair]));
+        steps.push(target.on_itself("no file is at risk; this repairs it", &[&by_backup]));
         return steps;
     }
     if report.subject.filesystem.is_none() && backup.is_none() {
@@ -103,15 +103,15 @@ pub(crate) fn steps(
     if worst == Severity::Data {
         steps.extend(save(report, backup));
     }
-    let again = repair.replace(&superblock(backup), "");
+    let again = repair(own, None);
     steps.push(
         Step::new(
             "repair the copy (exit code 1: it was corrected); the second run repairs what shows only after the first",
         )
-        .run(format!("{repair} {COPY}"))
+        .run(format!("{by_backup} {COPY}"))
         .run(format!("{again} {COPY}")),
     );
-    steps.extend(advice::after_repair(report, target, &[&repair, &again]));
+    steps.extend(advice::after_repair(report, target, &[&by_backup, &again]));
     steps
 }
 
@@ -182,14 +182,9 @@ fn backup(source: &dyn BlockSource, own: &Own, report: &Report) -> Option<(u64, 
     if let (Some(block), Some(fs)) = (own.superblock, fs) {
         return Some((block, fs.block_size));
     }
-    let refused = REFUSED.iter().any(|problem| has(report, problem));
+    let refused = REFUSED.iter().any(|problem| report.has(problem));
     if fs.is_none() || refused || advice::is_truncated(report) {
         return pass0::usable_backup(source, own);
     }
     None
-}
-
-fn has(report: &Report, problem: &Problem) -> bool {
-    let mut tallies = report.findings.tallies.iter();
-    tallies.any(|tally| tally.problem == problem)
 }

@@ -91,17 +91,8 @@ impl Worker<'_> {
             }
         }
         if walk.cut > 0 {
-            let bytes = walk
-                .cut
-                .saturating_mul(self.maps.volume.block_size() as u64);
-            let note = format!(
-                "{} of it lie past the end of the image",
-                words::bytes(bytes)
-            );
-            let finding = Finding::new(&P1_ILLEGAL_BLOCK_NUM)
-                .found(walk.cut)
-                .blocks(walk.cut)
-                .note(note);
+            let size = self.maps.volume.block_size() as u64;
+            let finding = Finding::new(&P1_ILLEGAL_BLOCK_NUM).cut(walk.cut, size);
             self.add(item, finding.beyond_reference());
         }
         if walk.fragmented && walk.blocks < u64::from(self.maps.volume.geometry.blocks_per_group) {

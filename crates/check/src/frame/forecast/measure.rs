@@ -110,7 +110,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(2);
 /// Random reads of a sample.
 const RANDOM: usize = 200;
 
-/// Reads of a sample one request after the other, behind the places that were read in parallel.
+/// Reads of a sample, one request at a time, after the places that were read in parallel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OneByOne {
     /// Bytes of a request.
@@ -196,7 +196,7 @@ impl Load {
         }
     }
 
-    /// Time of one thread that waits for each read, whose readahead hides a part of the waiting; it reads all so many `times` at most.
+    /// Time of one thread that waits for each read, whose readahead hides a part of the waiting; it reads everything `times` times at most.
     pub(crate) fn one_by_one(self, times: f64, sample: &Sample) -> Interval {
         let rate = sample.parallel_rate;
         let serial = if sample.serial_rate > 0.0 {

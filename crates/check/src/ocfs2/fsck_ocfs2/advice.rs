@@ -26,8 +26,7 @@ pub(crate) fn steps(source: &dyn BlockSource, report: &Report, target: &Target) 
         ));
         return steps;
     }
-    let tallies = || report.findings.tallies.iter();
-    if tallies().any(|tally| tally.problem == &SB_FEATURES) {
+    if report.has(&SB_FEATURES) {
         steps.push(Step::new(
             "it has features that fsck.ocfs2 does not know: take the ocfs2-tools of the system that made it",
         ));
@@ -40,7 +39,7 @@ pub(crate) fn steps(source: &dyn BlockSource, report: &Report, target: &Target) 
         return steps;
     }
     let mut repair = String::from("fsck.ocfs2 -fy");
-    if tallies().any(|tally| tally.problem == &SB_UNUSABLE) {
+    if report.has(&SB_UNUSABLE) {
         let Some(number) = backup(source) else {
             steps.push(Step::new(
                 "the superblock is of no use and no backup of it was found (volumes below 1 GiB have none), so fsck.ocfs2 cannot \

@@ -98,17 +98,7 @@ pub(super) fn check(
         End::failed(at(problem).note(refused.words()))
     })?;
     if walked.cut > 0 {
-        let bytes = walked.cut.saturating_mul(volume.block_size() as u64);
-        let note = format!(
-            "{} of it lie past the end of the image",
-            words::bytes(bytes)
-        );
-        log.own(
-            at(&FILE_CUT)
-                .found(walked.cut)
-                .blocks(walked.cut)
-                .note(note),
-        );
+        log.own(at(&FILE_CUT).cut(walked.cut, volume.block_size() as u64));
     }
     let index = index(volume, state, log, inode);
     if let Err(refused) = index {

@@ -223,7 +223,7 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// The questions about a cluster that represents so many alike.
+    /// The questions about a cluster, which represents `times` clusters with the same owners.
     fn reconcile(&mut self, cluster: u32, times: u64, active: &Active) {
         let block = self.volume.layout.block_of(cluster.into());
         let owners = || {

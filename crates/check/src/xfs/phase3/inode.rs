@@ -227,10 +227,8 @@ impl<'a, 'v> Judge<'a, 'v> {
     fn past_the_end(&mut self, it: &Subject<'_>) {
         let blocks = self.forks.data.cut + self.forks.attr.cut;
         if blocks > 0 {
-            let bytes = words::bytes(blocks << self.volume.geo.block_log);
-            let note = format!("{bytes} of it lie past the end of the image");
-            self.worker
-                .own(it.about(&FILE_CUT).found(blocks).blocks(blocks).note(note));
+            let size = self.volume.block_size() as u64;
+            self.worker.own(it.about(&FILE_CUT).cut(blocks, size));
         }
     }
 

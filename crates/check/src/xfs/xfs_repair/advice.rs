@@ -29,7 +29,7 @@ pub(crate) fn steps(
     target: &Target,
 ) -> Vec<Step> {
     let mut steps = advice::unmounted(report, target);
-    let has = |problem: &Problem| has(report, problem);
+    let has = |problem: &Problem| report.has(problem);
     if [&SB_UNSUPPORTED, &SB_UNKNOWN_FEATURES, &SB_NEWER]
         .into_iter()
         .any(has)
@@ -121,7 +121,7 @@ pub(crate) fn steps(
 
 /// What makes `xfs_repair -n` end with 1 although nothing is wrong.
 fn circumstances(steps: &mut Vec<Step>, report: &Report, target: &Target, one_group: &str) {
-    if has(report, &LOG_DIRTY) {
+    if report.has(&LOG_DIRTY) {
         let offset = match (target.offset, target.is_device) {
             (0, true) => String::new(),
             (0, false) => " -o loop".into(),
@@ -133,7 +133,7 @@ fn circumstances(steps: &mut Vec<Step>, report: &Report, target: &Target, one_gr
                 .run(format!("umount {MOUNT_POINT}"))
                 .run(target.check("")),
         );
-    } else if has(report, &SB_ONE_AG) {
+    } else if report.has(&SB_ONE_AG) {
         steps.push(target.on_itself(
             "nothing is wrong: xfs_repair refuses a filesystem of one allocation group, because it has no second superblock to \
              compare with, unless it is told to go on",
@@ -165,9 +165,4 @@ fn is_mountable(source: &dyn BlockSource, report: &Report) -> bool {
         let beside = |ino: u64| named.iter().any(|one| one / CHUNK == ino / CHUNK);
         fault.problem.pass.number >= PHASE_3 && !fault.place.inode.is_some_and(beside)
     })
-}
-
-fn has(report: &Report, problem: &Problem) -> bool {
-    let mut tallies = report.findings.tallies.iter();
-    tallies.any(|tally| tally.problem == problem)
 }
