@@ -75,7 +75,8 @@ impl Serialize for Estimate {
 pub(crate) fn program_and_findings(options: &Options) -> u64 {
     let program = Pages::open().map_or(0, |pages| pages.now().shared);
     let program = program.clamp(LEAST_PROGRAM, MOST_PROGRAM);
-    program + SMALL + options.keep as u64 * PROBLEMS * 256
+    let findings = (options.keep as u64).saturating_mul(PROBLEMS * 256);
+    findings.saturating_add(program + SMALL)
 }
 
 /// What the kernel counts of this process: `/proc/self/statm`.
