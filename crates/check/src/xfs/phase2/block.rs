@@ -179,6 +179,7 @@ fn keys(
             agbno: tree.pointer(geo, bytes, index),
             is_root: false,
             is_first: index == 0,
+            is_passed: (index, used) == (1, 2) && node.first > low,
             low,
             high,
         });

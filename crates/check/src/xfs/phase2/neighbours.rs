@@ -100,11 +100,11 @@ fn key(
     } else {
         (visit.low, node.first)
     };
-    if key == first {
+    if key == first && !visit.is_passed {
         return;
     }
     let passed = key > first || left.is_some_and(|left| left.is_filled && left.last >= key);
-    let lost = passed && !visit.is_first;
+    let lost = passed && !visit.is_first || visit.is_passed;
     let problem = match (tree, lost) {
         (Tree::Rmap, true) => &RMAP_MISSING,
         (Tree::Rmap, false) => &RMAP_LOWKEY,

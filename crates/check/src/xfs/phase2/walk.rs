@@ -36,6 +36,8 @@ pub(super) struct Visit {
     pub(super) is_root: bool,
     /// The first of its parent: a search comes to it whatever its key is.
     pub(super) is_first: bool,
+    /// The second of two of which the first has a larger key: a binary search begins at that one, and never comes to this.
+    pub(super) is_passed: bool,
     /// What the parent has as its first key.
     pub(super) low: Key,
     /// What the parent has as its highest key: of mappings alone.
@@ -114,6 +116,7 @@ impl Trees<'_> {
                 agbno,
                 is_root: true,
                 is_first: true,
+                is_passed: false,
                 low: [0; 3],
                 high: [u64::MAX; 3],
             };

@@ -9,7 +9,9 @@ use crate::xfs::rules::Rules;
 use crate::xfs::sink::Sink;
 use crate::xfs::state::State;
 use crate::xfs::worker::Worker;
-use crate::xfs::xfs_repair::problems::{ATTR_RMT_BLOCK, ATTR_RMT_HOLE, ATTR_UNREACHED};
+use crate::xfs::xfs_repair::problems::{
+    ATTR_RMT_BLOCK, ATTR_RMT_HOLE, ATTR_RMT_LENGTH, ATTR_UNREACHED,
+};
 
 /// Compares values, which have the rank of their inode, with the blocks that were found.
 pub(super) fn compare(
@@ -57,8 +59,14 @@ pub(super) fn compare(
             }
         }
         if there < count {
-            let finding = Finding::new(&ATTR_RMT_HOLE).inode(ino);
-            worker.find(finding.logical(first + there));
+            // The length is an `int` in `rmtval_get`.
+            let is_negative = value.length > i32::MAX as u32;
+            let problem = if is_negative {
+                &ATTR_RMT_LENGTH
+            } else {
+                &ATTR_RMT_HOLE
+            };
+            worker.find(Finding::new(problem).inode(ino).logical(first + there));
         }
     }
     let mut depth = 0;

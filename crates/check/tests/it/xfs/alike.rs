@@ -101,6 +101,39 @@ fn the_owner_of_the_block_of_a_value() {
     expect(&image, "XFS-ATTR-RMT-BLOCK", true);
 }
 
+/// A length above 2^31 is negative to xfs_repair, which reads nothing of the value then; one below leads past its blocks.
+#[test]
+fn the_length_of_a_value() {
+    if !tools() {
+        return;
+    }
+    let profile = "files = 300\n[attributes]\ninode = 0.1\nblock = 0.5\n";
+    let image = forged("400M", "", profile);
+    let disk = Disk::open(&image.image);
+    let size = disk.geo.block_size as usize;
+    // The place of the first value in blocks of its own: its leaf, and the length in it.
+    let remote = |inode: &dinode::Inode<'_>| {
+        if inode.forkoff() == 0 || inode.aformat() != 2 {
+            return None;
+        }
+        let at = disk.geo.block_offset(Extent::read(inode.attr_fork()).block);
+        let leaf = disk.bytes(at, size);
+        let mut entries = leaf[80..].chunks_exact(8).take(be16(&leaf, 56).into());
+        let far = entries.find(|entry| be16(&leaf, 8) == 0x3bee && entry[6] & 1 == 0)?;
+        Some((at, usize::from(be16(far, 4)) + 4))
+    };
+    let file = disk.find(|inode| remote(inode).is_some());
+    let bytes = disk.inode_bytes(file);
+    let (at, length) = remote(&dinode::Inode::new(&disk.geo, &bytes)).unwrap();
+    for (bits, code, seen) in [
+        (0x40, "XFS-ATTR-RMT-HOLE", true),
+        (0xc0, "XFS-ATTR-RMT-LENGTH", false),
+    ] {
+        disk.change(at, size, checksum::DA, |leaf| leaf[length] = bits);
+        expect(&image, code, seen);
+    }
+}
+
 /// xfs_repair opens directories, and the verifier of inodes refuses extents that reach into the attribute fork.
 #[test]
 fn a_directory_whose_extents_reach_into_the_attribute_fork() {

@@ -157,6 +157,27 @@ fn keys_of_the_btree_of_reverse_mappings() {
     expect(&image, "XFS-RMAP-UNWRITTEN-KEY", false);
 }
 
+/// A binary search of two keys begins at the first, and never comes to the second where the first is larger.
+#[test]
+fn a_first_key_that_hides_the_second_child() {
+    if !tools() {
+        return;
+    }
+    let profile = PROFILE.replace("files = 6000", "files = 500");
+    let image = forged("400M", "rmapbt", &profile);
+    let disk = Disk::open(&image.image);
+    let has_two = |ag: &u32| {
+        let (root, levels) = disk.root(*ag, Tree::Rmap);
+        levels == 2 && be16(&disk.block(*ag, root), 6) == 2
+    };
+    let ag = (0..disk.geo.ag_count).find(has_two);
+    let ag = ag.expect("a root of two children");
+    let root = disk.root(ag, Tree::Rmap).0;
+    let key = Tree::Rmap.key_at(&disk.geo, 0);
+    disk.node(ag, root, |bytes| bytes[key] |= 0x80);
+    expect(&image, "XFS-RMAP-MISSING", true);
+}
+
 #[test]
 fn records_out_of_order_from_one_leaf_to_the_next() {
     if !tools() {

@@ -58,4 +58,5 @@ problems! {
     BMBT_NODE_SIBLING = 0x0830 8 "XFS-BMBT-NODE-SIBLING" Error Metadata "the last node below the root of a fork's btree has a right neighbour";
     NAMED_LEFT_OUT = 0x0831 8 "XFS-NAMED-LEFT-OUT" Error Data "forks of directories and attributes map more blocks than the filesystem has; those of the largest were not read";
     FILE_CUT = 0x0832 8 "XFS-FILE-CUT" Error Data "the image or device ends before a file's blocks do";
+    ATTR_RMT_LENGTH = 0x0833 8 "XFS-ATTR-RMT-LENGTH" Error Data "remote value of 2 GiB and more: xfs_repair takes the length for negative and reads nothing of it";
 }
