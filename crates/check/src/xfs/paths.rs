@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
+use ondisk::xfs::Extent;
 use ondisk::xfs::dinode::{Format, Inode};
 use ondisk::xfs::directory::{Item, block_leaf, block_tail, data_header, item};
 use ondisk::xfs::shortform;
@@ -136,14 +137,32 @@ fn entries(volume: &Volume<'_>, rules: &Rules, ino: u64, mut each: impl FnMut(&[
     let Some(extents) = lookup::extents(volume, ino) else {
         return;
     };
-    let end = inode.size() >> geo.block_log;
+    let end = (inode.size() >> geo.block_log).min(rules.leaf);
     let mut offset = 0;
-    while offset < end.min(rules.leaf) {
+    while let Some(next) = written(volume, &extents, offset).filter(|next| *next < end) {
+        if volume.progress.cancelled() {
+            return;
+        }
+        offset = next - next % rules.dir_blocks;
         if let Some(block) = lookup::directory_block(volume, rules, &extents, offset) {
             names(volume, &block, &mut each);
         }
         offset += rules.dir_blocks;
     }
+}
+
+/// The first block of a fork at or after this one that is mapped and does not lie in a hole: a damaged directory may map all of a sparse
+/// image.
+fn written(volume: &Volume<'_>, extents: &[Extent], from: u64) -> Option<u64> {
+    let geo = &volume.geo;
+    let after = extents.partition_point(|extent| extent.end() <= from);
+    extents[after..].iter().find_map(|extent| {
+        let skipped = from.saturating_sub(extent.offset);
+        let start = geo.block_offset(extent.block + skipped);
+        let data = volume.source.next_data(start)?;
+        let at = extent.offset + skipped + (data.start.saturating_sub(start) >> geo.block_log);
+        (at < extent.end()).then_some(at)
+    })
 }
 
 /// The names of a data block.

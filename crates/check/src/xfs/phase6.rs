@@ -156,12 +156,7 @@ fn sweep_piece(
                 judge.block(item, bytes);
             }
         }
-        Content::Hole(length) => {
-            let zeros = vec![0; size];
-            for item in items.take(*length as usize / size) {
-                judge.block(item, &zeros);
-            }
-        }
+        Content::Hole(length) => judge.hole(items.take(*length as usize / size), &vec![0; size]),
         Content::Failed(error) => {
             let why = error.to_string();
             for item in items.take(error.len as usize / size) {

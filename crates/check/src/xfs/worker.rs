@@ -37,6 +37,8 @@ pub(crate) struct Worker<'a> {
     chunk: (u64, u64),
     /// Whether nothing but claims is wanted.
     pub(crate) claims_only: bool,
+    /// How many objects alike the one that is judged represents.
+    pub(crate) times: u64,
 }
 
 impl<'a> Worker<'a> {
@@ -53,6 +55,7 @@ impl<'a> Worker<'a> {
             final_types,
             chunk: (u64::MAX, 0),
             claims_only: state.is_second(),
+            times: 1,
         }
     }
 
@@ -162,7 +165,7 @@ impl<'a> Worker<'a> {
 impl Sink for Worker<'_> {
     fn find(&mut self, finding: Finding) {
         if !self.claims_only {
-            self.log.add(finding);
+            self.log.add_times(finding, self.times);
         }
     }
 

@@ -3,7 +3,6 @@
 use blockio::{BlockSource, Mode};
 use check::{Checker as _, Failure, Options, Silent, xfs};
 use ondisk::xfs::Superblock;
-use ondisk::xfs::dinode::{Format, Inode, mode};
 
 use crate::bounds::{self, Bounds, Took};
 use crate::common::alone;
@@ -14,8 +13,6 @@ use crate::xfs::volume::{forged, made, tools};
 const LIMIT: u64 = 64 << 20;
 /// What a check may take beyond its limit, bytes (docs/check.md).
 const BEYOND: u64 = 8 << 20;
-/// Blocks of an extent at most.
-const MOST: u64 = (1 << 21) - 1;
 /// Extents that an inode of 512 bytes has room for.
 const EXTENTS: u64 = 19;
 
@@ -49,41 +46,11 @@ fn directories_larger_than_the_filesystem_are_left_out_before_they_are_listed() 
         "files = 200\nper_directory = [[\"100-200\", 1]]\n",
     );
     let disk = Disk::open(&image.image);
-    let first = disk.sb.sb_rootino.get();
-    let mut changed = 0;
-    // After the root and the two realtime inodes.
-    for ino in first + 3..first + 64 {
-        let is_file = {
-            let bytes = disk.inode_bytes(ino);
-            let inode = Inode::new(&disk.geo, &bytes);
-            inode.file_type() == mode::REGULAR && inode.nlink() == 1
-        };
-        if !is_file {
-            continue;
-        }
-        changed += 1;
-        disk.inode(ino, |bytes| {
-            bytes[2..4].copy_from_slice(&0o040_755_u16.to_be_bytes());
-            bytes[5] = Format::Extents as u8;
-            bytes[16..20].copy_from_slice(&2_u32.to_be_bytes());
-            bytes[56..64].copy_from_slice(&((1_u64 << 35) - 4096).to_be_bytes());
-            bytes[64..72].copy_from_slice(&(EXTENTS * MOST).to_be_bytes());
-            bytes[82] = 0;
-            bytes[176..].fill(0);
-            let wide = bytes[127] & 1 << 4 != 0;
-            if wide {
-                bytes[24..32].copy_from_slice(&EXTENTS.to_be_bytes());
-            } else {
-                bytes[76..80].copy_from_slice(&(EXTENTS as u32).to_be_bytes());
-            }
-            for nth in 0..EXTENTS {
-                let start = ((nth % 4) << disk.geo.agblk_log) + 1000;
-                let record =
-                    u128::from(nth * MOST) << 73 | u128::from(start) << 21 | u128::from(MOST);
-                let at = 176 + 16 * nth as usize;
-                bytes[at..at + 16].copy_from_slice(&record.to_be_bytes());
-            }
-        });
+    let files = disk.files();
+    let changed = files.len();
+    for ino in files {
+        let starts = (0..EXTENTS).map(|nth| ((nth % 4) << disk.geo.agblk_log) + 1000);
+        disk.huge_directory(ino, starts);
     }
     assert!(changed > 30, "{changed}");
     let source = blockio::open(&image.image, Mode::Buffered).unwrap().source;

@@ -95,6 +95,42 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Judges blocks that lie in a hole. A damaged inode of a sparse image may map as many as the filesystem has, all of them alike.
+    pub(super) fn hole(&mut self, items: impl Iterator<Item = NamedRun>, zeros: &[u8]) {
+        let mut series: Option<(NamedRun, u64)> = None;
+        for item in items {
+            match &mut series {
+                Some((first, count)) if self.goes_on(*first, *count, item) => {
+                    *count += 1;
+                }
+                _ => {
+                    if let Some((first, count)) = series.replace((item, 1)) {
+                        self.judge_for(first, count, zeros);
+                    }
+                }
+            }
+        }
+        if let Some((first, count)) = series {
+            self.judge_for(first, count, zeros);
+        }
+    }
+
+    /// Whether a block continues the `count` blocks of one directory from `first` on, in the same one of its three parts.
+    fn goes_on(&self, first: NamedRun, count: u64, item: NamedRun) -> bool {
+        let rules = self.worker.rules;
+        [first.what(), item.what()] == [Use::Directory; 2]
+            && first.rank() == item.rank()
+            && first.offset() + count == item.offset()
+            && ![rules.leaf, rules.free].contains(&item.offset())
+    }
+
+    /// Judges one of `count` blocks for all.
+    fn judge_for(&mut self, first: NamedRun, count: u64, zeros: &[u8]) {
+        self.worker.times = count;
+        self.block(first, zeros);
+        self.worker.times = 1;
+    }
+
     /// A block that cannot be read.
     pub(super) fn unreadable(&mut self, item: NamedRun, why: &str) {
         let (rank, offset) = (item.rank(), item.offset());

@@ -6,7 +6,13 @@ use std::path::Path;
 
 use ondisk::bytes::{be16, be32, be64};
 use ondisk::xfs::btree::{Tree, short_header};
+use ondisk::xfs::dinode::{Format, Inode, mode};
 use ondisk::xfs::{Agf, Agi, Extent, Geometry, Superblock, checksum};
+
+use super::strict::put;
+
+/// Blocks of an extent at most.
+pub(crate) const MOST: u64 = (1 << 21) - 1;
 
 /// An image under change.
 pub(crate) struct Disk {
@@ -240,15 +246,54 @@ impl Disk {
         inodes
     }
 
+    /// Regular files of one name.
+    pub(crate) fn files(&self) -> Vec<u64> {
+        let internal = [self.sb.sb_rbmino.get(), self.sb.sb_rsumino.get()];
+        let is_file = |ino: u64| {
+            let bytes = self.inode_bytes(ino);
+            let inode = Inode::new(&self.geo, &bytes);
+            inode.file_type() == mode::REGULAR && inode.nlink() == 1 && !internal.contains(&ino)
+        };
+        let used = self.inodes().into_iter().filter(|(_, used)| *used);
+        used.map(|(ino, _)| ino)
+            .filter(|&ino| is_file(ino))
+            .collect()
+    }
+
+    /// Makes an inode of 512 bytes a directory of one extent of [`MOST`] blocks for each of these first blocks.
+    pub(crate) fn huge_directory(&self, ino: u64, starts: impl Iterator<Item = u64>) {
+        self.inode(ino, |bytes| {
+            put(bytes, 2, &0o040_755_u16.to_be_bytes());
+            bytes[5] = Format::Extents as u8;
+            put(bytes, 16, &2_u32.to_be_bytes());
+            put(bytes, 56, &((1_u64 << 35) - 4096).to_be_bytes());
+            bytes[82] = 0;
+            bytes[176..].fill(0);
+            let mut extents = 0;
+            for (nth, start) in (0_u64..).zip(starts) {
+                let record =
+                    u128::from(nth * MOST) << 73 | u128::from(start) << 21 | u128::from(MOST);
+                put(bytes, 176 + 16 * nth as usize, &record.to_be_bytes());
+                extents = nth + 1;
+            }
+            put(bytes, 64, &(extents * MOST).to_be_bytes());
+            if bytes[127] & 1 << 4 == 0 {
+                put(bytes, 76, &(extents as u32).to_be_bytes());
+            } else {
+                put(bytes, 24, &extents.to_be_bytes());
+            }
+        });
+    }
+
     /// The first inode in use that this holds of.
-    pub(crate) fn find(&self, holds: impl Fn(&ondisk::xfs::dinode::Inode<'_>) -> bool) -> u64 {
+    pub(crate) fn find(&self, holds: impl Fn(&Inode<'_>) -> bool) -> u64 {
         let found = self
             .inodes()
             .into_iter()
             .filter(|(_, used)| *used)
             .find(|(ino, _)| {
                 let bytes = self.inode_bytes(*ino);
-                holds(&ondisk::xfs::dinode::Inode::new(&self.geo, &bytes))
+                holds(&Inode::new(&self.geo, &bytes))
             });
         found.expect("no inode is like that").0
     }

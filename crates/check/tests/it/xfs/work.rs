@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use blockio::layer::Counting;
 use blockio::{BlockSource, Mode};
 use check::report::Judge;
-use check::{Checker as _, Failure, Observer, Options, Pass, Progress, xfs};
+use check::{Checker as _, Failure, Observer, Options, Pass, Progress, Silent, xfs};
 use ondisk::xfs::dinode::Inode;
 use ondisk::xfs::{Superblock, checksum};
 
-use super::disk::Disk;
+use super::disk::{Disk, MOST};
 use super::strict::{put, repair};
 use super::volume::{Forged, forged, lines, made, report, tools};
 
@@ -154,6 +154,34 @@ fn a_list_of_unlinked_inodes_in_every_bucket() {
         repair(&image).unwrap_or(1),
         found.verdict(Judge::Reference).exit_code
     );
+}
+
+/// A directory of 20 million blocks, none of which was ever written: blocks of zeros are counted by the run, not judged one by one.
+#[test]
+fn a_directory_that_maps_a_hole() {
+    if !tools() {
+        return;
+    }
+    let image = forged("4T", "", "files = 20\n");
+    let disk = Disk::open(&image.image);
+    let ino = disk.files()[0];
+    let extents = 10;
+    let group = 1 << disk.geo.agblk_log;
+    let starts = (0..extents).map(|nth| nth % 4 * group + nth / 4 * MOST + 100_000);
+    disk.huge_directory(ino, starts);
+    let options = Options {
+        keep: 10_000_000,
+        ..Options::default()
+    };
+    let source = blockio::open(&image.image, Mode::Buffered).unwrap().source;
+    let found = xfs::Checker::default()
+        .check(&source, &options, &Silent)
+        .unwrap();
+    let counts = found.findings.tallies.iter().map(|tally| tally.count);
+    let (count, judged) = (counts.sum::<u64>(), found.findings.list.len() as u64);
+    assert!(count > extents * MOST, "{count}");
+    assert!(judged < count / 100, "{judged} of {count}");
+    assert_eq!(found.verdict(Judge::Reference).exit_code, 1);
 }
 
 /// Cancels a check in one of its passes, at one of its questions.
