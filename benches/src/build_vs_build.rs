@@ -3,7 +3,7 @@
 //! `--base` names the other binary. Both run the same command lines in turn, and the wall time of the whole
 //! process counts, its start included. The workloads write to a tmpfs or transfer nothing (`--engine null`), so
 //! that the time is that of fslab and of the system call, not that of a disk. The checkers read one forged
-//! image, once from the page cache and once cold.
+//! image of each format, once from the page cache and once cold.
 //!
 //! Both do the same work: where only one of them records the latency of every operation, it gets `--no-latency`. What the
 //! recording costs is measured by `latency_cost`.
@@ -164,35 +164,39 @@ impl Bench {
         Ok(table)
     }
 
-    /// Forging an image, and checking it from the page cache and cold.
+    /// Forging an image of each format, and checking it from the page cache and cold.
     fn images(&self, arguments: &Arguments, millions: u64) -> Result<Table> {
-        let folder = tempfile::Builder::new()
-            .prefix("fslab-bench-")
-            .tempdir_in(&arguments.place.dir)?;
-        let image = folder.path().join("image").display().to_string();
-        let again = folder.path().join("again").display().to_string();
         let files = (millions * 1_000_000).to_string();
         let size = format!("{}g", millions * 20);
-        let forge = |path| vec!["forge", "ext4", path, "--size", &size, "--files", &files];
-        // One image for both: their layouts may differ.
-        watched::run(&self.base, &forge(&image), &self.stop)?;
         let mut table = table(format!("{millions} million files, s"));
-        let mut row = |name: &str, words: &[&str], before: &dyn Fn() -> Result<()>| -> Result<()> {
-            if name.contains(&self.only) {
-                table.rows.push(self.row(name, words, None, before)?);
-            }
-            Ok(())
-        };
-        let fresh = || match std::fs::remove_file(&again) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        };
-        row("forge", &forge(&again), &fresh)?;
-        fresh()?;
-        let check = ["check", &image, "--io", "buffered"];
-        watched::run(&self.ours, &check, &self.stop)?;
-        row("check, page cache", &check, &|| Ok(()))?;
-        row("check, cold", &["check", &image], &drop_caches)?;
+        for format in ["ext4", "xfs", "ocfs2"] {
+            let folder = tempfile::Builder::new()
+                .prefix("fslab-bench-")
+                .tempdir_in(&arguments.place.dir)?;
+            let image = folder.path().join("image").display().to_string();
+            let again = folder.path().join("again").display().to_string();
+            let forge = |path| vec!["forge", format, path, "--size", &size, "--files", &files];
+            let mut row = |what: &str, words: &[&str], before: &dyn Fn() -> Result<()>| {
+                let name = format!("{format}: {what}");
+                if name.contains(&self.only) {
+                    let row = self.row(&name, words, None, before)?;
+                    table.rows.push(row);
+                }
+                anyhow::Ok(())
+            };
+            // One image for both: their layouts may differ.
+            watched::run(&self.base, &forge(&image), &self.stop)?;
+            let fresh = || match std::fs::remove_file(&again) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+                _ => Ok(()),
+            };
+            row("forge", &forge(&again), &fresh)?;
+            fresh()?;
+            let check = ["check", &image, "--io", "buffered"];
+            watched::run(&self.ours, &check, &self.stop)?;
+            row("check, page cache", &check, &|| Ok(()))?;
+            row("check, cold", &["check", &image], &drop_caches)?;
+        }
         Ok(table)
     }
 
