@@ -7,7 +7,7 @@ use ondisk::xfs::{Extent, checksum, dinode};
 
 use super::disk::Disk;
 use super::strict::{expect, fresh, put, repair};
-use super::volume::{forged, lines, report, tools};
+use super::volume::{Forged, forged, lines, report, tools};
 
 /// Bytes of the head of a block of a fork's btree, version 5.
 const TREE_HEAD: usize = 72;
@@ -64,31 +64,41 @@ fn the_last_node_of_a_fork_with_a_right_neighbour() {
     expect(&image, "XFS-BMBT-LAST-SIBLING", true);
 }
 
+/// A filesystem whose attributes lie in leaves, with values in blocks of their own.
+fn with_values() -> Forged {
+    let profile = "files = 300\n[attributes]\ninode = 0.1\nblock = 0.5\n";
+    forged("400M", "", profile)
+}
+
+/// The extents of an attribute fork that lists them in the inode; none of another one.
+fn attribute_extents<'a>(inode: &'a dinode::Inode<'_>) -> impl Iterator<Item = Extent> + 'a {
+    let listed = inode.forkoff() != 0 && inode.aformat() == 2;
+    let count = if listed { inode.anextents() } else { 0 };
+    let fork = if listed { inode.attr_fork() } else { &[] };
+    fork.chunks_exact(16).take(count as usize).map(Extent::read)
+}
+
+/// The first inode that has what is looked for, and that.
+fn first<T>(disk: &Disk, of: impl Fn(&dinode::Inode<'_>) -> Option<T>) -> (u64, T) {
+    let ino = disk.find(|inode| of(inode).is_some());
+    let bytes = disk.inode_bytes(ino);
+    (ino, of(&dinode::Inode::new(&disk.geo, &bytes)).unwrap())
+}
+
 /// xfs_repair refuses the block of a value without an owner, and not that of another's.
 #[test]
 fn the_owner_of_the_block_of_a_value() {
     if !tools() {
         return;
     }
-    let profile = "files = 300\n[attributes]\ninode = 0.1\nblock = 0.5\n";
-    let image = forged("400M", "", profile);
+    let image = with_values();
     let disk = Disk::open(&image.image);
     let size = disk.geo.block_size as usize;
-    let value = |inode: &dinode::Inode<'_>| {
-        if inode.forkoff() == 0 || inode.aformat() != 2 {
-            return None;
-        }
-        let fork = inode.attr_fork();
-        let extents = fork.chunks_exact(16).take(inode.anextents() as usize);
-        let mut blocks = extents.flat_map(|extent| {
-            let extent = Extent::read(extent);
-            (0..extent.count).map(move |nth| extent.block + nth)
-        });
+    let (file, block) = first(&disk, |inode| {
+        let mut blocks = attribute_extents(inode)
+            .flat_map(|extent| (0..extent.count).map(move |nth| extent.block + nth));
         blocks.find(|block| disk.bytes(disk.geo.block_offset(*block), 4) == *b"XARM")
-    };
-    let file = disk.find(|inode| value(inode).is_some());
-    let bytes = disk.inode_bytes(file);
-    let block = value(&dinode::Inode::new(&disk.geo, &bytes)).unwrap();
+    });
     let at = disk.geo.block_offset(block);
     let owned = |owner: u64| {
         disk.change(at, size, checksum::REMOTE, |bytes| {
@@ -107,24 +117,19 @@ fn the_length_of_a_value() {
     if !tools() {
         return;
     }
-    let profile = "files = 300\n[attributes]\ninode = 0.1\nblock = 0.5\n";
-    let image = forged("400M", "", profile);
+    let image = with_values();
     let disk = Disk::open(&image.image);
     let size = disk.geo.block_size as usize;
     // The place of the first value in blocks of its own: its leaf, and the length in it.
-    let remote = |inode: &dinode::Inode<'_>| {
-        if inode.forkoff() == 0 || inode.aformat() != 2 {
-            return None;
-        }
-        let at = disk.geo.block_offset(Extent::read(inode.attr_fork()).block);
+    let (_, (at, length)) = first(&disk, |inode| {
+        let at = disk
+            .geo
+            .block_offset(attribute_extents(inode).next()?.block);
         let leaf = disk.bytes(at, size);
         let mut entries = leaf[80..].chunks_exact(8).take(be16(&leaf, 56).into());
         let far = entries.find(|entry| be16(&leaf, 8) == 0x3bee && entry[6] & 1 == 0)?;
         Some((at, usize::from(be16(far, 4)) + 4))
-    };
-    let file = disk.find(|inode| remote(inode).is_some());
-    let bytes = disk.inode_bytes(file);
-    let (at, length) = remote(&dinode::Inode::new(&disk.geo, &bytes)).unwrap();
+    });
     for (bits, code, seen) in [
         (0x40, "XFS-ATTR-RMT-HOLE", true),
         (0xc0, "XFS-ATTR-RMT-LENGTH", false),

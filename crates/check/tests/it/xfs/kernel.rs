@@ -144,7 +144,7 @@ fn what_a_kernel_fills_is_sound_needs_root() {
     }
 }
 
-/// What kernels leave behind is not damage: sizes of removed directories and links, blocks ahead of a log that only grows.
+/// Leftovers of kernels are not damage: sizes of removed directories and links, blocks preallocated to an append-only file.
 #[test]
 fn what_a_kernel_leaves_is_sound_needs_root() {
     if !testkit::root!("loop mounts") || !tools() {
