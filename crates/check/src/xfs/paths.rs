@@ -4,6 +4,7 @@
 //! where a finding names a file.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ondisk::xfs::Extent;
@@ -138,8 +139,8 @@ fn entries(volume: &Volume<'_>, rules: &Rules, ino: u64, mut each: impl FnMut(&[
         return;
     };
     let end = (inode.size() >> geo.block_log).min(rules.leaf);
-    let mut offset = 0;
-    while let Some(next) = written(volume, &extents, offset).filter(|next| *next < end) {
+    let (mut offset, mut data) = (0, 0..0);
+    while let Some(next) = written(volume, &extents, offset, &mut data).filter(|next| *next < end) {
         if volume.progress.cancelled() {
             return;
         }
@@ -152,14 +153,21 @@ fn entries(volume: &Volume<'_>, rules: &Rules, ino: u64, mut each: impl FnMut(&[
 }
 
 /// The first block of a fork at or after this one that is mapped and does not lie in a hole: a damaged directory may map all of a sparse
-/// image.
-fn written(volume: &Volume<'_>, extents: &[Extent], from: u64) -> Option<u64> {
+/// image. `data` is the range of the source that was found last, bytes.
+fn written(
+    volume: &Volume<'_>,
+    extents: &[Extent],
+    from: u64,
+    data: &mut Range<u64>,
+) -> Option<u64> {
     let geo = &volume.geo;
     let after = extents.partition_point(|extent| extent.end() <= from);
     extents[after..].iter().find_map(|extent| {
         let skipped = from.saturating_sub(extent.offset);
         let start = geo.block_offset(extent.block + skipped);
-        let data = volume.source.next_data(start)?;
+        if !data.contains(&start) {
+            *data = volume.source.next_data(start)?;
+        }
         let at = extent.offset + skipped + (data.start.saturating_sub(start) >> geo.block_log);
         (at < extent.end()).then_some(at)
     })
