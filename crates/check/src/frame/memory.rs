@@ -37,6 +37,8 @@ pub struct Estimate {
     pub parts: Vec<(&'static str, u64)>,
     /// What the program took to start, bytes: more than a check of a small filesystem takes afterwards.
     pub(super) start: u64,
+    /// Pages of the program above the reserve for them, bytes: a part of the parts. How many are mapped varies from one process to the next.
+    pub(super) program: u64,
 }
 
 impl Estimate {
@@ -45,7 +47,15 @@ impl Estimate {
         Estimate {
             parts,
             start: Usage::now().peak_memory.min(MOST_PROGRAM),
+            program: program() - LEAST_PROGRAM,
         }
+    }
+
+    /// What a limit must allow, bytes: all parts, but of the program's pages the reserve alone. They are shared with its file, and do not
+    /// count while the check runs.
+    pub(crate) fn own(&self) -> u64 {
+        let parts = self.parts.iter().map(|(_, bytes)| bytes);
+        parts.sum::<u64>().saturating_sub(self.program)
     }
 
     /// Sum of all parts, bytes; at least what the program took to start.
@@ -73,10 +83,14 @@ impl Serialize for Estimate {
 
 /// Memory of the program and of the findings it keeps, bytes: a part of every estimate.
 pub(crate) fn program_and_findings(options: &Options) -> u64 {
-    let program = Pages::open().map_or(0, |pages| pages.now().shared);
-    let program = program.clamp(LEAST_PROGRAM, MOST_PROGRAM);
     let findings = (options.keep as u64).saturating_mul(PROBLEMS * 256);
-    findings.saturating_add(program + SMALL)
+    findings.saturating_add(program() + SMALL)
+}
+
+/// Pages of the program that are mapped, bytes.
+fn program() -> u64 {
+    let shared = Pages::open().map_or(0, |pages| pages.now().shared);
+    shared.clamp(LEAST_PROGRAM, MOST_PROGRAM)
 }
 
 /// What the kernel counts of this process: `/proc/self/statm`.
@@ -279,10 +293,11 @@ pub(crate) fn fit(volume: &mut impl Footprint) -> Result<Estimate, Failure> {
             continue;
         }
         if volume.options().threads <= 1 {
-            return Err(Failure::Memory {
-                needs: total,
-                limit,
-            });
+            let needs = estimate.own();
+            if needs <= limit {
+                return Ok(estimate);
+            }
+            return Err(Failure::Memory { needs, limit });
         }
         volume.options().threads /= 2;
     }
@@ -379,5 +394,15 @@ mod tests {
         assert_eq!(fitted(2, 1 << 40, true).0, 2);
         // A number that was asked for is kept.
         assert_eq!(fitted(64, 1000, false).0, 64);
+    }
+
+    #[test]
+    fn a_limit_is_for_what_is_the_checks_own() {
+        let estimate = Estimate {
+            parts: vec![("program", 20 << 20), ("maps", 5 << 20)],
+            start: 30 << 20,
+            program: 12 << 20,
+        };
+        assert_eq!((estimate.total(), estimate.own()), (30 << 20, 13 << 20));
     }
 }

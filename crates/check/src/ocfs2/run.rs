@@ -75,7 +75,7 @@ fn passes<'a, S: BlockSource>(
     allocators(&volume, state, meter, log)?;
     let estimate = fit(&mut memory::Before::new(&mut volume, state))?;
     let volume = &volume;
-    fits(volume, estimate.total())?;
+    fits(volume, estimate.own())?;
     observer.message(&estimate.about());
     let meter = &mut (meter, volume);
     step(meter, 4, log, |log| {
@@ -83,7 +83,7 @@ fn passes<'a, S: BlockSource>(
         Ok(state.counts.files.inodes)
     })?;
     let estimate = memory::after(volume, state);
-    fits(volume, estimate.total())?;
+    fits(volume, estimate.own())?;
     observer.message(&estimate.at_most());
     if !state.shared.is_empty() {
         step(meter, 5, log, |log| {

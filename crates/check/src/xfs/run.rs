@@ -175,7 +175,7 @@ fn phases<'a, S: BlockSource>(
     };
     volume.lengthen_requests();
     let forecast = fit(volume)?;
-    fits(volume, forecast.total())?;
+    fits(volume, forecast.own())?;
     observer.message(&forecast.about());
     let volume = &*volume;
     let log = &mut log;
@@ -185,10 +185,10 @@ fn phases<'a, S: BlockSource>(
         |_| volume.geo.ag_count.into(),
     )?;
     // Chunks that the superblock does not count are memory all the same.
-    fits(volume, volume.forecast(state.chunks.ranks()).total())?;
+    fits(volume, volume.forecast(state.chunks.ranks()).own())?;
     step(meter, 2, || phase3::run(volume, &state, log))?;
     let estimate = volume.forecast_with(&state);
-    fits(volume, estimate.total())?;
+    fits(volume, estimate.own())?;
     observer.message(&estimate.at_most());
     step(meter, 3, || phase4::run(volume, &mut state, log))?;
     if volume.sb.sb_rblocks.get() > 0 {

@@ -152,9 +152,6 @@ fn forged(image: &Path, format: &str, words: &[&str]) {
     assert!(made.status.success(), "{}", stderr(&made));
 }
 
-/// How many pages of the program are mapped when it states what it takes varies from one process to the next by this, bytes.
-const PAGES: u64 = 14 << 20;
-
 /// Holds a check of a sound filesystem to what it states: at most that, and at least two thirds of it; and to a limit of a little more.
 fn keeps_its_word(image: &Path, what: &str) {
     let (output, _) = check(image, &["--format", "json"]);
@@ -181,7 +178,7 @@ fn keeps_its_word(image: &Path, what: &str) {
     assert!(message.contains(&line), "{message}");
     let (output, _) = check(
         image,
-        &["--brief", "--memory", &(stated + PAGES).to_string()],
+        &["--brief", "--memory", &(stated + (4 << 20)).to_string()],
     );
     assert_code(&output, 0);
 }
