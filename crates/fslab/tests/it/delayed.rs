@@ -6,9 +6,10 @@ use crate::common;
 use common::guest_script::{Script, guest_with, line};
 use serde_json::Value;
 
-/// What a replay may be apart from the device. The delay is 12 ms; a guest without KVM copies 512 KiB in 0.5 to 2 ms more, as the host's
-/// other work lets it, and a delay that the model lacks would be all of it.
-const WITHIN: f64 = 0.25;
+/// What a replay may be apart from the device. Of the load of large requests more: a guest without KVM copied 512 KiB in 0.6 ms at one
+/// time and in 1.9 ms at another, beside a delay of 12 ms.
+const WITHIN: f64 = 0.15;
+const WITHIN_LARGE: f64 = 0.25;
 
 const SCRIPT: &str = r#"
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null
@@ -59,6 +60,11 @@ fn a_trace_of_a_delaying_device_takes_as_long_on_the_model_fitted_to_it_needs_qe
         let modelled = row["modelled"]["nominal_s"].as_f64().unwrap();
         let recorded = row["recorded_s"].as_f64().unwrap();
         println!("{load}: {modelled} s modelled, {recorded} s recorded");
-        assert!((modelled / recorded - 1.0).abs() < WITHIN, "{load}: {row}");
+        let within = if load == "large" {
+            WITHIN_LARGE
+        } else {
+            WITHIN
+        };
+        assert!((modelled / recorded - 1.0).abs() < within, "{load}: {row}");
     }
 }
